@@ -1,0 +1,144 @@
+"""What this book adds to Jupyter Book 1: local scripts, the stamp on each page, links of check reports.
+
+Settings (``sphinx: config:`` in ``_config.yml``): ``course_corrections``, the address behind
+"Report a correction", hidden while empty; ``{page}`` in it becomes the page's name. Environment:
+``PYODIDE``, a folder or an address to take the in-page Python from instead of the CDN.
+"""
+
+import html
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from urllib.parse import quote
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+# How a check report, read in JupyterLab beside exercises/ or solutions/, points to a lesson.
+LESSON_LINK = re.compile(r'(?<=href=")(?:\.\./)+((?:chapters|exercises|solutions)/[^"#]+)\.ipynb')
+
+
+def link_assets(app):
+    """Load every script and style sheet of ``assets/static`` on every page.
+
+    Jupyter Book does so for a top-level ``_static`` only. With ``defer`` the scripts run once the
+    page is read, ``common.js`` before the demos that use it.
+    """
+    static = Path(app.srcdir, "assets/static")
+    for path in sorted(static.rglob("*.css")):
+        app.add_css_file(path.relative_to(static).as_posix())
+    scripts = sorted(static.rglob("*.js"), key=lambda path: (path.name != "common.js", path))
+    for path in scripts:
+        app.add_js_file(path.relative_to(static).as_posix(), defer="defer")
+    source = os.environ.get("PYODIDE")
+    if source:
+        if Path(source).is_dir():
+            source = "pyodide/"  # relative to the book's root; copied by `write_extras`
+        app.add_js_file(None, body=f"window.LIVE_PYODIDE = {quote(source, safe=':/.@')!r};")
+
+
+class DropSolutionLinks(SphinxTransform):
+    """In a book without solutions, leave out what points to them.
+
+    A block of class ``solutions`` goes as a whole; any other link becomes its text. It runs before
+    the references are resolved: a link to an absent notebook would otherwise offer it as a download.
+    """
+
+    default_priority = 10
+
+    def apply(self):
+        if any(name.startswith("solutions/") for name in self.env.found_docs):
+            return
+        for node in list(self.document.findall(nodes.Element)):
+            if "solutions" in node.get("classes", ()) and node.parent is not None:
+                node.parent.remove(node)
+        references = (addnodes.pending_xref, addnodes.download_reference, nodes.reference)
+        for node in list(self.document.findall(lambda node: isinstance(node, references))):
+            target = str(node.get("reftarget") or node.get("refuri") or node.get("refid") or "")
+            if "solutions/" in target or target.startswith("sol-"):
+                node.parent.replace(node, nodes.inline("", node.astext()))
+
+
+def link_reports(app, doctree, docname):
+    """Point the links inside stored check reports to pages of the book instead of notebooks."""
+
+    def page(match):
+        target = match[1]
+        if target not in app.env.found_docs:
+            logger.warning("a report links to a missing page: %s", target, location=docname)
+            return match[0]
+        return app.builder.get_relative_uri(docname, target)
+
+    for node in doctree.findall(nodes.raw):
+        text = node.astext()
+        if node.get("format") == "html" and ".ipynb" in text:
+            node.children = [nodes.Text(LESSON_LINK.sub(page, text))]
+            node.rawsource = node.children[0].astext()
+
+
+def read_versions(srcdir):
+    """Return the pinned versions of torch and numpy in ``requirements.txt``."""
+    pins = dict(
+        re.findall(r"^(torch|numpy)==(\S+)", Path(srcdir, "requirements.txt").read_text(), re.M)
+    )
+    if set(pins) != {"torch", "numpy"}:
+        raise ValueError("requirements.txt pins no torch or no numpy")
+    return pins
+
+
+def complete_page(app, pagename, templatename, context, doctree):
+    """Drop thebe's scripts, and put the stamp and the correction link at the end of the page.
+
+    Jupyter Book always loads sphinx-thebe, whose script names another host on every page and is
+    declared twice. Its live button needs a server; the book's own live cells do not.
+    """
+    for files in ("script_files", "css_files"):
+        context[files] = [item for item in context[files] if not _is_thebe(item)]
+    if doctree is None:
+        return
+    versions = read_versions(app.srcdir)
+    stamp = f"Checked with torch {versions['torch']}, numpy {versions['numpy']}."
+    address = app.config.course_corrections
+    if address:
+        url = html.escape(address.replace("{page}", quote(pagename, safe="")))
+        stamp += f' <a href="{url}">Report a correction</a>'
+    context["body"] += f'\n<p class="course-stamp">{stamp}</p>\n'
+
+
+def _is_thebe(item):
+    text = f"{getattr(item, 'filename', item)} {getattr(item, 'attributes', {}).get('body', '')}"
+    return "thebe" in text.lower()
+
+
+def write_extras(app, exception):
+    """Write ``lnres_utils.zip`` for the in-page Python, and a local Pyodide if one is given."""
+    if exception or app.builder.format != "html":
+        return
+    package = Path(app.srcdir, "lnres_utils")
+    with zipfile.ZipFile(Path(app.outdir, "lnres_utils.zip"), "w") as archive:
+        for path in sorted(package.rglob("*.py")):
+            # A fixed date and mode: the same sources give the same bytes.
+            entry = zipfile.ZipInfo(path.relative_to(app.srcdir).as_posix(), (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes())
+    source = Path(os.environ.get("PYODIDE") or "-")
+    if source.is_dir():
+        shutil.copytree(source, Path(app.outdir, "pyodide"), dirs_exist_ok=True)
+
+
+def setup(app):
+    app.add_config_value("course_corrections", "", "html")
+    app.connect("builder-inited", link_assets)
+    app.add_transform(DropSolutionLinks)
+    # After the theme's own handlers (500), which still add scripts.
+    app.connect("doctree-resolved", link_reports, priority=800)
+    app.connect("html-page-context", complete_page, priority=800)
+    app.connect("build-finished", write_extras)
+    return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}
