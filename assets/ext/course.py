@@ -14,6 +14,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docutils import nodes
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style as PlainStyle
+from pybtex.style.labels.alpha import LabelStyle as AlphaLabels
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
@@ -22,6 +25,17 @@ logger = logging.getLogger(__name__)
 
 # How a check report, read in JupyterLab beside exercises/ or solutions/, points to a lesson.
 LESSON_LINK = re.compile(r'(?<=href=")(?:\.\./)+((?:chapters|exercises|solutions)/[^"#]+)\.ipynb')
+
+
+class Labels(AlphaLabels):
+    """Papers as [BKH16]; what has no author, the reports, by its key: [annotated-transformer-119]."""
+
+    def format_label(self, entry):
+        return super().format_label(entry) if entry.persons else entry.key
+
+
+class BookStyle(PlainStyle):
+    default_label_style = Labels
 
 
 def link_assets(app):
@@ -134,6 +148,7 @@ def write_extras(app, exception):
 
 
 def setup(app):
+    register_plugin("pybtex.style.formatting", "book", BookStyle)
     app.add_config_value("course_corrections", "", "html")
     app.connect("builder-inited", link_assets)
     app.add_transform(DropSolutionLinks)
