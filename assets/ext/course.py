@@ -1,4 +1,4 @@
-"""What this book adds to Jupyter Book 1: local scripts, the stamp on each page, links of check reports.
+"""What this book adds to Jupyter Book 1: local scripts, a stamp on each page, links of reports.
 
 Settings (``sphinx: config:`` in ``_config.yml``): ``course_corrections``, the address behind
 "Report a correction", hidden while empty; ``{page}`` in it becomes the page's name. Environment:
@@ -28,7 +28,7 @@ LESSON_LINK = re.compile(r'(?<=href=")(?:\.\./)+((?:chapters|exercises|solutions
 
 
 class Labels(AlphaLabels):
-    """Papers as [BKH16]; what has no author, the reports, by its key: [annotated-transformer-119]."""
+    """Papers as [BKH16]; the reports, which have no author, by key: [annotated-transformer-119]."""
 
     def format_label(self, entry):
         return super().format_label(entry) if entry.persons else entry.key
@@ -60,8 +60,8 @@ def link_assets(app):
 class DropSolutionLinks(SphinxTransform):
     """In a book without solutions, leave out what points to them.
 
-    A block of class ``solutions`` goes as a whole; any other link becomes its text. It runs before
-    the references are resolved: a link to an absent notebook would otherwise offer it as a download.
+    A block of class ``solutions`` goes as a whole; any other link becomes its text. This runs
+    before references are resolved, or a link to the absent notebook would offer it for download.
     """
 
     default_priority = 10
@@ -75,7 +75,7 @@ class DropSolutionLinks(SphinxTransform):
         references = (addnodes.pending_xref, addnodes.download_reference, nodes.reference)
         for node in list(self.document.findall(lambda node: isinstance(node, references))):
             target = str(node.get("reftarget") or node.get("refuri") or node.get("refid") or "")
-            if "solutions/" in target or target.startswith("sol-"):
+            if "solutions/" in target or target.startswith(("sol-", "solutions-")):
                 node.parent.replace(node, nodes.inline("", node.astext()))
 
 
@@ -94,6 +94,13 @@ def link_reports(app, doctree, docname):
         if node.get("format") == "html" and ".ipynb" in text:
             node.children = [nodes.Text(LESSON_LINK.sub(page, text))]
             node.rawsource = node.children[0].astext()
+
+
+def mark_failed_checks(app, doctree):
+    """Give the error that a check raises after its report a class, for the style sheet."""
+    for node in doctree.findall(nodes.literal_block):
+        if "traceback" in node.get("classes", ()) and node.astext().startswith("CheckFailed"):
+            node["classes"].append("check-failed")
 
 
 def read_versions(srcdir):
@@ -152,6 +159,7 @@ def setup(app):
     app.add_config_value("course_corrections", "", "html")
     app.connect("builder-inited", link_assets)
     app.add_transform(DropSolutionLinks)
+    app.connect("doctree-read", mark_failed_checks)
     # After the theme's own handlers (500), which still add scripts.
     app.connect("doctree-resolved", link_reports, priority=800)
     app.connect("html-page-context", complete_page, priority=800)
