@@ -1,0 +1,50 @@
+"""Helpers of the course on layer normalization and residual connections.
+
+A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms``, the
+book's own implementations, and ``figures``, its plots. Importing this package imports no torch.
+"""
+
+import importlib
+
+from lnres_utils import specs as _specs
+from lnres_utils.checking import CheckFailed, Mistake, Report, Session
+
+__all__ = ["CheckFailed", "Mistake", "Report", "check", "figures", "hint", "norms", "progress"]
+
+_session = Session(_specs.exercises)
+
+
+def check(answer, exercise=None):
+    """Check your answer and, if it is wrong, name the mistake.
+
+    Parameters
+    ----------
+    answer : the function or class you wrote
+    exercise : str, optional
+        The name of the exercise; by default the name of the function or class.
+
+    Returns
+    -------
+    Report, if the answer is right.
+
+    Raises
+    ------
+    CheckFailed after showing the report, if it is not, or if no exercise has that name.
+    """
+    return _session.check(answer, exercise)
+
+
+def hint(name):
+    """Show the next hint of an exercise: ``hint("layer_norm")``; call it again for more."""
+    return _session.hint(name)
+
+
+def progress():
+    """Show what has been checked since this kernel started."""
+    return _session.progress()
+
+
+def __getattr__(name):
+    if name in ("figures", "norms"):
+        return importlib.import_module(f"lnres_utils.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,39 @@
+"""The engine: run an answer, compare it, name the mistake, report. It knows no exercise."""
+
+from lnres_utils.checking.diagnosing import diagnose, hypothesis
+from lnres_utils.checking.judging import judge, judge_runs
+from lnres_utils.checking.model import (
+    INPUT_KEPT,
+    Case,
+    Equivalent,
+    Exercise,
+    Knob,
+    Output,
+    Property,
+    Run,
+)
+from lnres_utils.checking.report import Evidence, Mistake, Report
+from lnres_utils.checking.running import run_case
+from lnres_utils.checking.session import CheckFailed, Session, seed_of
+
+__all__ = [
+    "INPUT_KEPT",
+    "Case",
+    "CheckFailed",
+    "Equivalent",
+    "Evidence",
+    "Exercise",
+    "Knob",
+    "Mistake",
+    "Output",
+    "Property",
+    "Report",
+    "Run",
+    "Session",
+    "diagnose",
+    "hypothesis",
+    "judge",
+    "judge_runs",
+    "run_case",
+    "seed_of",
+]

@@ -1,0 +1,43 @@
+"""Compare the outputs of a run with expected ones."""
+
+import numpy as np
+
+
+def same(outputs, given, expected):
+    """Whether every output agrees, each by its own rule."""
+    return all(disagreement(outputs[name], given.get(name), expected[name]) is None
+               for name in expected)
+
+
+def disagreement(output, given, expected):
+    """None if ``given`` agrees with ``expected``; else a phrase that says how it does not.
+
+    Parameters
+    ----------
+    output : Output, the rule
+    given, expected : arrays or strings
+    """
+    if given is None:
+        return "is missing"
+    if isinstance(expected, str) or isinstance(given, str):
+        return None if given == expected else f"is {given!r}; {expected!r} was expected"
+    given, expected = np.asarray(given), np.asarray(expected)
+    if given.shape != expected.shape:
+        return f"has shape {given.shape}; {expected.shape} was expected"
+    if output.dtype and given.dtype != expected.dtype:
+        return f"has dtype {given.dtype}; {expected.dtype} was expected"
+    wrong = ~agreeing(output, given, expected)
+    if not wrong.any():
+        return None
+    if np.isnan(given).any() and not np.isnan(expected).any():
+        return "has NaN"
+    return "has wrong values"
+
+
+def agreeing(output, given, expected):
+    """Boolean array: where two arrays of one shape agree."""
+    if output.compare == "exact":
+        return (given == expected) | (np.isnan(given) & np.isnan(expected))
+    single = expected.dtype.itemsize < 8 or given.dtype.itemsize < 8
+    tolerance = output.tolerance * (100 if single and expected.dtype.kind == "f" else 1)
+    return np.isclose(given, expected, rtol=tolerance, atol=tolerance, equal_nan=True)

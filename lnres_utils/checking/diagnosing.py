@@ -1,0 +1,85 @@
+"""Name the mistake: compare an answer with every single knob, then with pairs of knobs."""
+
+from itertools import combinations
+
+import numpy as np
+
+from lnres_utils.checking.comparing import same
+from lnres_utils.checking.running import run_case
+
+
+def diagnose(exercise, runs, knobs=None):
+    """The hypotheses that reproduce the runs of an answer.
+
+    Single knobs come first; pairs are tried only when no single one matches. A hypothesis must
+    agree on every case, exceptions included, and must be seen: on some case both give values.
+
+    Parameters
+    ----------
+    exercise : Exercise
+    runs : list of Run, all cases of the answer
+    knobs : knobs to try, by default all of the exercise
+
+    Returns
+    -------
+    list of tuples of Knob: empty if nothing matches, several if they cannot be told apart.
+    """
+    knobs = exercise.knobs if knobs is None else knobs
+    if not any(run.outputs for run in runs):
+        return []
+    ordered = sorted(runs, key=lambda run: run.outputs is None)  # cases with values rule out fast
+    singles = [(knob,) for knob in knobs]
+    pairs = (pair for pair in combinations(knobs, 2) if pair[0].combines_with(pair[1]))
+    for hypotheses in (singles, pairs):
+        found = [each for each in hypotheses if _reproduces(exercise, each, ordered)]
+        if found:
+            return found
+    return []
+
+
+def hypothesis(exercise, knobs):
+    """The faulty answer with these knobs turned."""
+    settings = {}
+    for knob in knobs:
+        settings.update(knob.settings)
+    return exercise.family(**settings)
+
+
+def _reproduces(exercise, knobs, runs):
+    answer = hypothesis(exercise, knobs)
+    for run in runs:
+        if run.failure and run.failure.not_attempted:
+            continue  # a part left open says nothing about the others
+        try:
+            with np.errstate(all="ignore"):
+                expected = exercise.drive(answer, run.case.inputs)
+        except Exception:
+            expected = None
+        if (run.outputs is None) != (expected is None):
+            return False
+        if expected is not None and not same(exercise.outputs, run.outputs, expected):
+            return False
+    return True
+
+
+def broken_properties(exercise, answer, rng):
+    """The sentences of those laws that two calls of the answer break.
+
+    Parameters
+    ----------
+    answer : callable, or a function from a case to a Run where the answer lives elsewhere
+    """
+    from lnres_utils.checking.model import Case
+
+    sentences = []
+    for law in exercise.properties:
+        first, second = (run_case(exercise, answer, Case("", inputs)) for inputs in law.pair(rng))
+        if first.outputs is None or second.outputs is None:
+            continue
+        try:
+            holds = law.holds(first.outputs, second.outputs)
+        except (ValueError, IndexError, TypeError):
+            continue  # outputs of another shape: said elsewhere
+        if not holds:
+            sentences.append(law.broken)
+    return tuple(sentences)

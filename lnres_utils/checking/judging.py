@@ -1,0 +1,202 @@
+"""From runs to a verdict: outcome, points, the named mistake and the numbers behind it."""
+
+import warnings
+
+import numpy as np
+
+from lnres_utils.checking.comparing import agreeing, disagreement
+from lnres_utils.checking.diagnosing import broken_properties, diagnose
+from lnres_utils.checking.model import INPUT_KEPT
+from lnres_utils.checking.report import Evidence, Mistake, Report, numbers
+from lnres_utils.checking.running import call_problem, run_case
+
+CHANGES_INPUT = Mistake(
+    id="changes-its-input",
+    sentence="It changes the array it was given; whoever still holds that array is left with "
+    "other numbers. Work on a new array: `x = x - mean`, not `x -= mean`.",
+)
+
+
+def judge(exercise, answer, rng):
+    """Check an answer on cases drawn from ``rng``.
+
+    Returns
+    -------
+    Report; nothing the answer does raises here, except KeyboardInterrupt.
+    """
+    problem = call_problem(exercise, answer)
+    if problem:
+        return _report(exercise, "wrong", reason=problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runs = [run_case(exercise, answer, case) for case in exercise.cases(rng)]
+        return judge_runs(exercise, runs, lambda: broken_properties(exercise, answer, rng))
+
+
+def judge_runs(exercise, runs, find_broken=tuple):
+    """Judge the runs of an answer; ``find_broken()`` gives the sentences of the laws it breaks."""
+    judged = [run for run in runs if run.case.judged]
+    if all(run.failure and run.failure.not_attempted for run in judged):
+        return _report(exercise, "not attempted", reason="The stub has not been replaced yet.")
+
+    expected = {id(run): _expected(exercise, run.case) for run in judged}
+    good = {id(run): _is_right(exercise, run, expected[id(run)]) for run in judged}
+    changed = sorted({name for run in judged for name in run.changed})
+    scores = _scores(exercise, judged, good, changed)
+    speaker = next((run for run in judged if run.printed_length), judged[0])
+    common = {
+        "scores": scores,
+        "printed": speaker.printed,
+        "printed_length": speaker.printed_length,
+    }
+    if all(good.values()) and not changed:
+        return _report(exercise, "right", **common)
+
+    mistakes = (CHANGES_INPUT,) if changed else ()
+    if all(good.values()):
+        reason = f"The values are right, but {' and '.join(changed)} changed during the call."
+        return _report(exercise, "wrong", reason=reason, mistakes=mistakes, certainty="one",
+                       **common)
+
+    failing = [run for run in judged if not good[id(run)]]
+    found = diagnose(exercise, runs)
+    certainty, named = _name(found)
+    return _report(
+        exercise,
+        "raised" if _raised(failing) else "wrong",
+        reason=_reason(exercise, failing),
+        mistakes=mistakes + named,
+        certainty=certainty,
+        evidence=_evidence(exercise, failing, expected),
+        broken=() if found else tuple(find_broken()),
+        **common,
+    )
+
+
+def _expected(exercise, case):
+    right = exercise.reference(case.inputs)
+    return {name: right[name] for name in case.only or right}
+
+
+def _name(found):
+    """How sure the name is, and the mistakes of the hypotheses that match."""
+    if len(found) == 1:
+        return "one" if len(found[0]) == 1 else "both", tuple(map(_mistake, found[0]))
+    merged = {}
+    for knobs in found:
+        ids = " + ".join(knob.id for knob in knobs)
+        sentence = " And: ".join(knob.sentence for knob in knobs)
+        merged[ids] = Mistake(ids, sentence, knobs[0].lesson, knobs[0].case)
+    return "one of", tuple(merged.values())
+
+
+def _mistake(knob):
+    return Mistake(knob.id, knob.sentence, knob.lesson, knob.case)
+
+
+def _is_right(exercise, run, expected):
+    if run.outputs is None:
+        return False
+    return all(
+        disagreement(exercise.outputs[name], run.outputs.get(name), expected[name]) is None
+        for name in expected
+    )
+
+
+def _scores(exercise, judged, good, changed):
+    """(group, points, max points) in the order of the spec."""
+    rows = []
+    for group, points in exercise.groups.items():
+        if group == INPUT_KEPT:  # an answer that never returns has kept nothing
+            passed = any(run.outputs is not None for run in judged) and not changed
+            passed = passed and any(good.values())
+        else:
+            passed = all(good[id(run)] for run in judged if run.case.group == group)
+        rows.append((group, points if passed else 0, points))
+    return tuple(rows)
+
+
+def _raised(failing):
+    failures = [run.failure for run in failing if run.failure]
+    return any(not failure.wrong_kind and not failure.not_attempted for failure in failures)
+
+
+def _reason(exercise, failing):
+    """One line: the first thing that went wrong, without numbers of a case."""
+    run = _clearest(failing)
+    if run.failure is None:
+        return ""
+    if run.failure.wrong_kind or run.failure.not_attempted:
+        return f"{exercise.name}: {run.failure.message}."
+    kind = run.failure.kind
+    article = "an" if kind[0] in "AEIOU" else "a"
+    return f"{exercise.name} raised {article} {kind} on some of the inputs."
+
+
+def _clearest(failing):
+    """The smallest failing case, those with an exception first."""
+    def size(run):
+        arrays = [v for v in run.case.inputs.values() if isinstance(v, np.ndarray)]
+        return (run.failure is None, sum(array.size for array in arrays))
+
+    return min(failing, key=size)
+
+
+def _evidence(exercise, failing, expected):
+    run = _clearest(failing)
+    inputs = tuple(f"{name} = {_brief(value)}" for name, value in run.case.inputs.items())
+    if run.failure:
+        failure = run.failure
+        said = failure.wrong_kind or failure.not_attempted  # then the reason has it already
+        error = "" if said else f"{failure.kind}: {failure.message}"
+        return Evidence(run.case.group, inputs, error=error, where=failure.where)
+    right = expected[id(run)]
+    for name in right:
+        phrase = disagreement(exercise.outputs[name], run.outputs.get(name), right[name])
+        if phrase:
+            place, row_given, row_right = _worst_row(
+                exercise.outputs[name], run.outputs.get(name), right[name])
+            label = name + place
+            return Evidence(run.case.group, inputs, output=label, phrase=f"{name} {phrase}",
+                            given=row_given, expected=row_right)
+    raise AssertionError("a failing run without a disagreement")
+
+
+def _worst_row(output, given, right):
+    """The row (last axis) with the largest error: its place, the given and the right numbers."""
+    if isinstance(right, str) or isinstance(given, str) or given is None:
+        return "", str(given), str(right)
+    given, right = np.asarray(given), np.asarray(right)
+    if given.shape != right.shape or agreeing(output, given, right).all():
+        return "", "", ""  # the shape or the dtype is wrong; the phrase says it all
+    with np.errstate(all="ignore"):
+        gap = np.abs(given.astype(float) - right.astype(float))
+    gap = np.where(np.isfinite(gap), gap, np.inf)
+    if right.ndim == 0:
+        return "", numbers(given), numbers(right)
+    *row, _ = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    place = f"[{', '.join(map(str, row))}]" if row else ""
+    return place, numbers(given[tuple(row)]), numbers(right[tuple(row)])
+
+
+def _brief(value):
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.ndim <= 1 and value.size <= 6:
+        return numbers(value)
+    return f"{value.dtype} array of shape {value.shape}"
+
+
+def _report(exercise, outcome, **fields):
+    scores = fields.pop("scores", None)
+    if scores is None:
+        scores = tuple((group, 0, points) for group, points in exercise.groups.items())
+    return Report(
+        exercise=exercise.name,
+        outcome=outcome,
+        points=sum(points for _, points, _ in scores),
+        max_points=exercise.max_points,
+        lesson=exercise.lesson,
+        scores=scores,
+        **fields,
+    )

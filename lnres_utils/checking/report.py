@@ -1,0 +1,214 @@
+"""What a check says: as text, as HTML that any notebook shows, and as plain data."""
+
+from dataclasses import asdict, dataclass, field
+from html import escape
+
+import numpy as np
+
+LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
+SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○"}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A named mistake: a slug, one sentence, where the book explains it, the catalogue's id."""
+
+    id: str
+    sentence: str
+    lesson: str = ""
+    case: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The smallest failing case: its inputs, and what was given and expected."""
+
+    group: str
+    inputs: tuple[str, ...]
+    output: str = ""
+    phrase: str = ""
+    given: str = ""
+    expected: str = ""
+    error: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a check.
+
+    Attributes
+    ----------
+    outcome : "right", "wrong", "raised" or "not attempted"
+    points, max_points : int
+    mistakes : tuple of Mistake; ``certainty`` says whether it is "one" mistake, "both" of two at
+        once, or "one of" several that no input of the check can tell apart
+    """
+
+    exercise: str
+    outcome: str
+    points: int
+    max_points: int
+    lesson: str = ""
+    reason: str = ""
+    mistakes: tuple[Mistake, ...] = ()
+    certainty: str = "one"
+    evidence: Evidence | None = None
+    broken: tuple[str, ...] = ()
+    scores: tuple[tuple[str, int, int], ...] = ()
+    printed: str = field(default="", repr=False)
+    printed_length: int = 0
+
+    @property
+    def headline(self):
+        if self.outcome == "not attempted":
+            return f"{self.exercise}: not attempted"
+        return f"{self.exercise}: {self.outcome}, {self.points} of {self.max_points} points"
+
+    @property
+    def text(self):
+        return "\n".join(self._lines())
+
+    def __repr__(self):
+        return self.text
+
+    def to_dict(self):
+        """Everything, as dicts, lists, strings and numbers."""
+        return asdict(self)
+
+    def public(self):
+        """What feedback may show: no hidden input, no expected value, no exception text."""
+        return {
+            "exercise": self.exercise,
+            "outcome": self.outcome,
+            "points": self.points,
+            "max_points": self.max_points,
+            "reason": self._public_reason(),
+            "mistakes": [asdict(mistake) for mistake in self.mistakes],
+            "certainty": self.certainty,
+            "lesson": self.lesson,
+            "scores": [list(score) for score in self.scores],
+        }
+
+    def _public_reason(self):
+        if self.evidence and self.evidence.error:
+            return f"{self.exercise} raised an exception."
+        return self.reason
+
+    def _lead(self):
+        """The sentence before the named mistakes."""
+        count = sum(1 for mistake in self.mistakes if mistake.lesson)
+        if count < 2:
+            return ""
+        if self.certainty == "both":
+            return "Two mistakes at once give exactly these numbers:"
+        return "These mistakes give the same numbers here; it is one of them:"
+
+    def _facts(self):
+        """(label, value) rows of the evidence."""
+        case = self.evidence
+        if case is None:
+            return
+        if case.error:
+            yield "error", case.error
+            if case.where:
+                yield "at", case.where
+        if case.phrase:
+            yield "first difference", case.phrase
+        if case.given:
+            yield f"your {case.output}", case.given
+            yield "expected", case.expected
+        yield "inputs", "; ".join(case.inputs) or "none"
+
+    def _missed(self):
+        return [f"{group} ({points} of {most})" for group, points, most in self.scores
+                if points < most]
+
+    def _lines(self):
+        yield f"{SYMBOLS[self.outcome]} {self.headline}"
+        if self.reason:
+            yield f"  {self.reason}"
+        if self._lead():
+            yield f"  {self._lead()}"
+        for mistake in self.mistakes:
+            yield f"  → {mistake.sentence}"
+            if mistake.lesson:
+                yield f"    Read: {LESSON_ROOT}{mistake.lesson}.ipynb"
+        if self.broken:
+            yield "  No known mistake matches. But:"
+            yield from (f"  → {sentence}" for sentence in self.broken)
+        for label, value in self._facts():
+            yield f"  {label}: {value}"
+        if self.outcome in ("wrong", "raised") and self._missed():
+            yield f"  points missed: {', '.join(self._missed())}"
+        if self.printed_length:
+            yield f"  your code printed {self.printed_length} characters:"
+            yield from (f"  | {line}" for line in self.printed.splitlines()[:12])
+        if self.outcome in ("wrong", "raised", "not attempted"):
+            yield f'  Stuck? hint("{self.exercise}")'
+
+    def _repr_html_(self):
+        """HTML with inline styles and inherited colors only: it survives untrusted notebooks."""
+        parts = [f"<strong>{SYMBOLS[self.outcome]} {escape(self.headline)}</strong>"]
+        if self.reason:
+            parts.append(_paragraph(_code(self.reason)))
+        if self._lead():
+            parts.append(_paragraph(_code(self._lead())))
+        parts += [_paragraph(_mistake_html(mistake)) for mistake in self.mistakes]
+        if self.broken:
+            items = "".join(f"<li>{_code(sentence)}</li>" for sentence in self.broken)
+            parts.append(_paragraph("No known mistake matches. But:") + f"<ul>{items}</ul>")
+        rows = "".join(_row(label, value) for label, value in self._facts())
+        if rows:
+            parts.append(f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>')
+        if self.outcome in ("wrong", "raised") and self._missed():
+            parts.append(_paragraph(escape(f"Points missed: {', '.join(self._missed())}")))
+        if self.printed_length:
+            text = "\n".join(self.printed.splitlines()[:12])
+            parts.append(_paragraph(f"Your code printed {self.printed_length} characters:"))
+            parts.append(f'<pre style="margin:.2em 0">{escape(text)}</pre>')
+        if self.outcome in ("wrong", "raised", "not attempted"):
+            parts.append(_paragraph(_code(f'Stuck? `hint("{self.exercise}")`')))
+        body = "".join(f"<div>{part}</div>" for part in parts)
+        return (f'<div role="group" aria-label="{escape(self.headline)}" '
+                f'style="border-left:.25em solid currentColor;padding:.2em .8em">{body}</div>')
+
+
+def numbers(values):
+    """A few numbers as text, four significant digits, long rows cut."""
+    flat = np.asarray(values).ravel()
+    shown = [f"{float(value):.4g}" for value in flat[:6]]
+    shown = ["0" if text == "-0" else text for text in shown]
+    if np.ndim(values) == 0:
+        return shown[0]
+    more = f", … {flat.size - 6} more" if flat.size > 6 else ""
+    return f"[{', '.join(shown)}{more}]"
+
+
+def _mistake_html(mistake):
+    link = ""
+    if mistake.lesson:
+        title = mistake.lesson.split("/")[-1].replace("-", " ")
+        link = (f' <a href="{LESSON_ROOT}{escape(mistake.lesson)}.ipynb" '
+                f'style="text-decoration:underline">Read “{escape(title)}”</a>')
+    return f"→ {_code(mistake.sentence)}{link}"
+
+
+def _row(label, value):
+    cell = "text-align:left;vertical-align:top;padding:.1em .8em .1em 0"
+    return (f'<tr><th scope="row" style="{cell};font-weight:normal;white-space:nowrap">'
+            f'{escape(label)}</th><td style="{cell};font-family:monospace">{escape(value)}</td>'
+            "</tr>")
+
+
+def _paragraph(html):
+    return f'<p style="margin:.3em 0">{html}</p>'
+
+
+def _code(text):
+    """Escape, and show `backticked` parts as code."""
+    parts = escape(text, quote=False).split("`")
+    if len(parts) % 2 == 0:  # an odd backtick: leave the text as it is
+        return escape(text, quote=False)
+    return "".join(f"<code>{part}</code>" if index % 2 else part
+                   for index, part in enumerate(parts))

@@ -1,0 +1,83 @@
+"""Drives of chapter 1: feature-axis normalization."""
+
+import numpy as np
+
+from lnres_utils.drives.common import WrongKind, optional, unpack
+
+
+def standardize(answer, inputs):
+    """``answer(x[, eps])`` on one vector."""
+    return {"y": answer(inputs["x"], **optional(inputs, "eps"))}
+
+
+def layer_norm(answer, inputs):
+    """``answer(x, gamma, beta[, eps])``."""
+    arguments = [inputs[name] for name in ("x", "gamma", "beta", "eps") if name in inputs]
+    return {"y": answer(*arguments)}
+
+
+def axis_norm(answer, inputs):
+    """``answer(x, kind[, groups[, eps]])``."""
+    arguments = [inputs[name] for name in ("x", "kind", "groups", "eps") if name in inputs]
+    return {"y": answer(*arguments)}
+
+
+def layer_norm_backward(answer, inputs):
+    """``answer(dy, x, gamma[, eps])`` gives dx, dgamma and dbeta."""
+    arguments = [inputs[name] for name in ("dy", "x", "gamma", "eps") if name in inputs]
+    return unpack(answer(*arguments), ("dx", "dgamma", "dbeta"))
+
+
+def predictions(answer, inputs):
+    """``answer()`` gives a dict of numbers with the keys asked for."""
+    given = answer()
+    if not isinstance(given, dict):
+        raise WrongKind("the returned value is not a dict of numbers")
+    outputs = {}
+    for name in inputs["questions"].split():
+        value = given.get(name, ...)
+        if value is ... or value is None:
+            raise NotImplementedError(f"{name} is not answered yet")
+        try:
+            outputs[name] = np.asarray(float(value))
+        except (TypeError, ValueError):
+            raise WrongKind(f"{name} is {value!r}; a number was expected") from None
+    return outputs
+
+
+def norm_module(answer, inputs):
+    """Build ``answer(width[, eps])`` and do the ``task`` of the case with it.
+
+    Tasks: "state" lists the names and shapes of its state, "fresh" calls it as built, "forward"
+    after loading weight and bias, "backward" gives the gradient at x, and "train" the output after
+    one step of gradient descent of size ``rate``.
+    """
+    import torch
+
+    x = torch.tensor(inputs["x"], requires_grad=True)
+    module = answer(x.shape[-1], *([inputs["eps"]] if "eps" in inputs else []))
+    if not isinstance(module, torch.nn.Module):
+        raise WrongKind("the object built is not a torch.nn.Module: inherit from it")
+    if inputs["task"] == "state":
+        entries = sorted(module.state_dict().items())
+        return {"state": " ".join(f"{name}{list(value.shape)}" for name, value in entries)}
+    module = module.to(torch.float64)
+    if inputs["task"] == "fresh":
+        return {"y": _array(module(x))}
+    module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")})
+    y = module(x)
+    if inputs["task"] == "forward":
+        return {"y": _array(y)}
+    (y * torch.tensor(inputs["dy"])).sum().backward()
+    if inputs["task"] == "backward":
+        return {"dx": _array(x.grad)}
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.grad is not None:
+                parameter -= inputs["rate"] * parameter.grad
+    return {"y": _array(module(x))}
+
+
+def _array(tensor):
+    """A torch tensor as an array; anything else goes on as it is and is refused by name."""
+    return tensor.detach().numpy() if hasattr(tensor, "detach") else tensor

@@ -1,0 +1,36 @@
+"""The exercises: one module a chapter, loaded when one of its exercises is asked for."""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebook
+    "feature-axis": (
+        "standardize",
+        "layer_norm",
+        "axis_norm",
+        "channel_norm",
+        "predict_layer_norm",
+        "layer_norm_backward",
+        "LayerNorm",
+    ),
+}
+
+
+class _Exercises(Mapping):
+    """All exercises by name; a chapter's module is imported on first use."""
+
+    def __getitem__(self, name):
+        for chapter, names in CHAPTERS.items():
+            if name in names:
+                return import_module(f"lnres_utils.specs.{chapter.replace('-', '_')}").get(name)
+        raise KeyError(name)
+
+    def __iter__(self):
+        return (name for names in CHAPTERS.values() for name in names)
+
+    def __len__(self):
+        return sum(len(names) for names in CHAPTERS.values())
+
+
+exercises = _Exercises()
+get = exercises.__getitem__

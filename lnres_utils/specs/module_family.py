@@ -1,0 +1,117 @@
+"""The faulty family of torch layer-norm modules: every parameter at rest is right."""
+
+from lnres_utils.checking import Knob
+from lnres_utils.specs.norm_knobs import SCALE, TORCH
+
+
+def faulty_module(
+    axes=-1, ddof=0, eps_place="inside", eps_value=None, default_eps=1e-5, affine="after",
+    init="identity", parameters="weight-bias", detached=False, spread="std", centered=True,
+):
+    """A ``LayerNorm(width, eps)`` class with these mistakes.
+
+    Parameters
+    ----------
+    axes, ddof, eps_place, eps_value, default_eps, affine, spread, centered : as for arrays
+    init : "identity", "swapped" (gain 0, bias 1), or "small" (gain 0.02)
+    parameters : "weight-bias", "gamma-beta" (other names), "scalar" (one gain for all),
+        "buffers" (neither trains), "gain-only" or "bias-only" trains, "tensors" (neither saved
+        nor trained), "eps" (epsilon trains too), "column" (shape (1, D))
+    detached : the statistics carry no gradient
+    """
+    import torch
+    from torch import nn
+
+    class LayerNorm(nn.Module):
+        def __init__(self, width, eps=default_eps):
+            super().__init__()
+            self.eps = eps if eps_value is None else eps_value
+            gain, bias = {"identity": (1.0, 0.0), "swapped": (0.0, 1.0), "small": (0.02, 0.0)}[init]
+            shape = {"scalar": (1,), "column": (1, width)}.get(parameters, (width,))
+            self._keep(torch.full(shape, gain), torch.full(shape, bias))
+
+        def _keep(self, gain, bias):
+            self.names = ("gamma", "beta") if parameters == "gamma-beta" else ("weight", "bias")
+            trained = {"buffers": (False, False), "gain-only": (True, False),
+                       "bias-only": (False, True)}.get(parameters, (True, True))
+            for name, value, train in zip(self.names, (gain, bias), trained, strict=True):
+                if parameters == "tensors":
+                    setattr(self, name, value)
+                elif train:
+                    self.register_parameter(name, nn.Parameter(value))
+                else:
+                    self.register_buffer(name, value)
+            if parameters == "eps":
+                self.eps = nn.Parameter(torch.tensor(float(self.eps)))
+
+        def forward(self, x):
+            gain, bias = (getattr(self, name) for name in self.names)
+            if affine == "before":
+                return self._normalize(x * gain + bias)
+            z = self._normalize(x)
+            return {"after": z * gain + bias, "swapped": z * bias + gain, "no-gain": z + bias,
+                    "no-bias": z * gain, "none": z, "bias-first": (z + bias) * gain}[affine]
+
+        def _normalize(self, x):
+            mean = x.mean(axes, keepdim=True)
+            squares = (x - mean) ** 2 if centered else x**2
+            count = x.numel() // mean.numel()
+            variance = squares.sum(axes, keepdim=True) / (count - ddof)
+            if detached:
+                mean, variance = mean.detach(), variance.detach()
+            scale = {"inside": lambda: torch.sqrt(variance + self.eps),
+                     "outside": lambda: torch.sqrt(variance) + self.eps,
+                     "missing": lambda: torch.sqrt(variance)}[eps_place]()
+            if spread == "var":
+                scale = variance + self.eps
+            return (x - mean if centered else x) / scale
+
+    return LayerNorm
+
+
+def _knob(id, settings, sentence, case="", lesson=TORCH, masks=()):
+    return Knob(id, settings, sentence, lesson, case, masks)
+
+
+_AS_BUILT = "As built, the module does not start as plain normalization: "
+
+KNOBS = (
+    _knob("gain-zero-bias-one", {"init": "swapped"},
+          _AS_BUILT + "the gain starts at 0 and the bias at 1; it is the other way round.",
+          "LN-10"),
+    _knob("gain-starts-small", {"init": "small"},
+          _AS_BUILT + "the gain starts near 0.02; it should start at 1.", "LN-10"),
+    _knob("parameters-renamed", {"parameters": "gamma-beta"},
+          "The parameters are called gamma and beta, so the `state_dict` of `torch.nn.LayerNorm` "
+          "does not load: name them weight and bias.", "LN-16"),
+    _knob("scalar-parameters", {"parameters": "scalar"},
+          "Gain and bias have one entry; they need one for each feature.", "LN-14"),
+    _knob("parameters-of-shape-1-d", {"parameters": "column"},
+          "Gain and bias have shape (1, D); `torch.nn.LayerNorm` keeps them as (D,), so its "
+          "`state_dict` does not load.", ""),
+    _knob("nothing-trains", {"parameters": "buffers"},
+          "Gain and bias are saved but never trained: make them `nn.Parameter`.", "LN-14"),
+    _knob("bias-not-trained", {"parameters": "gain-only"},
+          "The bias is not an `nn.Parameter`, so it never trains.", "LN-14"),
+    _knob("gain-not-trained", {"parameters": "bias-only"},
+          "The gain is not an `nn.Parameter`, so it never trains.", "LN-14"),
+    _knob("plain-tensors", {"parameters": "tensors"},
+          "Gain and bias are plain tensors: they are neither trained nor saved in the "
+          "`state_dict`. Make them `nn.Parameter`.", "LN-14"),
+    _knob("eps-trained", {"parameters": "eps"},
+          "ε is a trainable parameter; it is a constant, and training could make it negative.",
+          "LN-14"),
+    _knob("statistics-detached", {"detached": True},
+          "Mean and variance carry no gradient: they were detached or computed under "
+          "`torch.no_grad()`.", "LN-20", "feature-axis/backward-pass"),
+)
+
+SHARED = ("unbiased-variance", "sample-std-plus-eps", "no-root", "eps-outside-root", "eps-missing",
+          "eps-fixed-1e-5", "eps-fixed-1e-6", "eps-default-1e-3", "eps-default-1e-6",
+          "eps-default-1e-12", "over-tokens", "over-batch", "over-tokens-and-features",
+          "over-batch-and-tokens", "over-everything", "gain-bias-swapped", "affine-before-norm",
+          "gain-missing", "bias-missing", "affine-missing", "bias-before-gain")
+
+RMS = _knob("rms-for-layer-norm", {"centered": False},
+            "This is RMS normalization: the mean is not subtracted, and the mean square takes the "
+            "place of the variance.", "", SCALE)

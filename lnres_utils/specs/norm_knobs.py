@@ -1,0 +1,239 @@
+"""The knobs of the faulty family of normalizations: each mistake in one sentence."""
+
+from lnres_utils.checking import Knob
+
+ONE_VECTOR = "feature-axis/one-vector"
+WHICH_AXIS = "feature-axis/which-axis"
+SCALE = "feature-axis/scale-bias-epsilon"
+TORCH = "feature-axis/matching-pytorch"
+
+_STATISTICS = ("ddof", "eps_place", "eps_value", "default_eps")
+
+VARIANCE = (
+    Knob("unbiased-variance", {"ddof": 1},
+         "The variance is divided by N − 1; layer normalization divides by N, the number of "
+         "normalized features. (`np.var` does so by default; `torch.var` does not.)",
+         ONE_VECTOR, "LN-01"),
+    Knob("sample-std-plus-eps", {"ddof": 1, "eps_place": "outside"},
+         "Two slips that are often copied together, `(x - mean) / (x.std() + eps)`: the variance "
+         "is divided by N − 1, and ε is added to the standard deviation. Divide by N, and put ε "
+         "under the root.",
+         SCALE, "LN-01+LN-02"),
+    Knob("sum-for-mean", {"spread": "sum"},
+         "The squared deviations are summed but not divided by N: that is not a variance, and "
+         "every output is too small by √N.",
+         ONE_VECTOR, "S3-sum-for-mean", masks=("ddof",)),
+    Knob("no-root", {"spread": "var"},
+         "The output is divided by the variance; it should be divided by its square root.",
+         ONE_VECTOR, "", masks=("eps_place",)),
+    Knob("mean-absolute-deviation", {"spread": "mad"},
+         "The spread is the mean absolute deviation; layer normalization uses the standard "
+         "deviation.",
+         ONE_VECTOR, "S3-mean-absolute-deviation", masks=("ddof", "eps_place")),
+    Knob("range-for-std", {"spread": "range"},
+         "The output is divided by max − min; layer normalization divides by the standard "
+         "deviation.",
+         ONE_VECTOR, "", masks=("ddof", "eps_place")),
+    Knob("min-max", {"spread": "min-max"},
+         "This is min-max scaling to the interval [0, 1], not mean and variance.",
+         ONE_VECTOR, "S3-min-max", masks=("ddof", "eps_place", "center")),
+    Knob("softmax", {"spread": "softmax"},
+         "This is a softmax: positive numbers that sum to one, not mean zero and variance one.",
+         ONE_VECTOR, "S3-softmax", masks=(*_STATISTICS, "center")),
+    Knob("centered-only", {"spread": "one"},
+         "The mean is subtracted, but nothing is divided by the standard deviation.",
+         ONE_VECTOR, "S3-centered-only", masks=_STATISTICS),
+    Knob("multiplied-by-std", {"spread": "product"},
+         "The deviation is multiplied by the standard deviation; it should be divided by it.",
+         ONE_VECTOR, ""),
+)
+
+CENTER = (
+    Knob("not-centered", {"center": "none"},
+         "The mean is not subtracted: this is x / std.",
+         ONE_VECTOR, "S3-not-centered"),
+    Knob("rms-for-layer-norm", {"center": "uncentered"},
+         "This is RMS normalization: the mean is not subtracted, and the mean square takes the "
+         "place of the variance.",
+         ONE_VECTOR, "S3-rms-for-layer-norm"),
+    Knob("mean-square-for-variance", {"center": "uncentered-spread"},
+         "The mean is subtracted above the line, but below it stands the mean of x² instead of "
+         "the variance.",
+         ONE_VECTOR, ""),
+    Knob("precedence", {"center": "precedence"},
+         "This computes x − mean / std: the parentheses around x − mean are missing.",
+         ONE_VECTOR, "S3-precedence"),
+    Knob("median-for-mean", {"center": "median"},
+         "The median is subtracted; layer normalization subtracts the mean.",
+         ONE_VECTOR, ""),
+)
+
+EPSILON = (
+    Knob("eps-outside-root", {"eps_place": "outside"},
+         "ε is added to the standard deviation; it belongs under the root, added to the variance.",
+         SCALE, "LN-02"),
+    Knob("eps-missing", {"eps_place": "missing"},
+         "ε has no effect: it is missing, or replaced by something so small that it does nothing.",
+         SCALE, "LN-19", masks=("eps_value", "default_eps")),
+    Knob("eps-squared", {"eps_place": "squared"},
+         "ε is squared before it is added to the variance.", SCALE, ""),
+    Knob("eps-twice", {"eps_place": "both"},
+         "ε is added twice: under the root and again outside it.", SCALE, ""),
+    Knob("max-std-eps", {"eps_place": "max-std"},
+         "The divisor is max(std, ε); layer normalization adds ε to the variance.",
+         SCALE, "S3-max-for-plus"),
+    Knob("max-var-eps", {"eps_place": "max-var"},
+         "The variance is clipped at ε from below; layer normalization adds ε to it.",
+         SCALE, "S3-max-for-plus"),
+    *(Knob(f"eps-fixed-{value}", {"eps_value": float(value)},
+           f"The argument `eps` is ignored: ε is always {value}.",
+           SCALE, "LN-19", masks=("default_eps",))
+      for value in ("1e-3", "1e-5", "1e-6")),
+)
+
+DEFAULT_EPSILON = tuple(
+    Knob(f"eps-default-{value}", {"default_eps": float(value)},
+         f"The default of `eps` is {value}; the exercise asks for 1e-5, the default of "
+         "`torch.nn.LayerNorm`.",
+         SCALE, "LN-19")
+    for value in ("1e-3", "1e-6", "1e-8", "1e-12")
+)
+
+DTYPE = (
+    Knob("float64-out", {"dtype": "float64"},
+         "The output is float64 although the input is float32: return the dtype you were given.",
+         TORCH, ""),
+)
+
+KEEPDIMS = (
+    Knob("no-keepdims", {"keepdims": False},
+         "The statistics lost their axis. Without `keepdims=True` they line up with the wrong axis "
+         "of x: that raises an error for most shapes, and is silently wrong when sizes coincide.",
+         WHICH_AXIS, "LN-08"),
+)
+
+AXES = (
+    Knob("over-tokens", {"axes": -2},
+         "The statistics run over the tokens instead of the features: each token sees the others.",
+         WHICH_AXIS, "LN-03"),
+    Knob("over-axis-1", {"axes": 1},
+         "The statistics run over axis 1, which is the token axis of (B, T, D). Use axis −1.",
+         WHICH_AXIS, "LN-03"),
+    Knob("over-batch", {"axes": 0},
+         "The statistics run over axis 0, the batch: every example changes the others.",
+         WHICH_AXIS, "LN-04"),
+    Knob("over-tokens-and-features", {"axes": (-2, -1)},
+         "One mean and one variance are shared by all tokens of an example; each token needs its "
+         "own.",
+         WHICH_AXIS, "LN-05"),
+    Knob("over-all-but-batch", {"axes": "all-but-first"},
+         "The statistics run over every axis but the first, as if `normalized_shape` were "
+         "`x.shape[1:]`; only the last axis is to be normalized.",
+         WHICH_AXIS, "LN-05"),
+    Knob("over-batch-and-tokens", {"axes": (0, 1)},
+         "The statistics run over axes 0 and 1, batch and tokens: that is batch normalization.",
+         WHICH_AXIS, "LN-06"),
+    Knob("over-all-but-features", {"axes": "all-but-last"},
+         "The statistics run over every axis but the last: that is batch normalization.",
+         WHICH_AXIS, "LN-06"),
+    Knob("over-everything", {"axes": None},
+         "One mean and one variance are taken over the whole array; each token needs its own.",
+         WHICH_AXIS, "LN-05"),
+)
+
+AFFINE = (
+    Knob("gain-bias-swapped", {"affine": "swapped"},
+         "Gain and bias are swapped: the output is z·β + γ instead of z·γ + β.",
+         SCALE, "LN-10"),
+    Knob("affine-before-norm", {"affine": "before"},
+         "Gain and bias are applied to x before it is normalized; they belong after, on the "
+         "normalized values.",
+         SCALE, "S3-affine-before-norm"),
+    Knob("gain-missing", {"affine": "no-gain"}, "The gain γ is not applied.", SCALE, ""),
+    Knob("bias-missing", {"affine": "no-bias"}, "The bias β is not added.", SCALE, ""),
+    Knob("affine-missing", {"affine": "none"},
+         "Neither the gain γ nor the bias β is applied.", SCALE, ""),
+    Knob("bias-before-gain", {"affine": "bias-first"},
+         "The bias is multiplied by the gain, (z + β)·γ; it should be added last, z·γ + β.",
+         SCALE, "S3-bias-before-gain"),
+    Knob("one-plus-gain", {"affine": "one-plus"},
+         "The gain is taken as 1 + γ; here γ itself is the gain.", SCALE, ""),
+    Knob("bias-subtracted", {"affine": "minus-bias"},
+         "The bias is subtracted; it should be added.", SCALE, ""),
+    Knob("divided-by-gain", {"affine": "divided"},
+         "The normalized values are divided by γ; they should be multiplied by it.", SCALE, ""),
+    Knob("scalar-gain", {"affine": "one-gain"},
+         "One gain and one bias serve all features; γ and β have an entry for each feature.",
+         SCALE, "LN-14"),
+)
+
+FOUR_NORMS = tuple(
+    Knob(id, settings, sentence, WHICH_AXIS, case)
+    for id, settings, sentence, case in (
+        ("layer-over-tokens-and-features", {"layer": (1, 2)},
+         "Kind \"layer\" runs over tokens and features together; each token needs its own mean.",
+         "LN-05"),
+        ("layer-over-tokens", {"layer": 1},
+         "Kind \"layer\" runs over the tokens; it should run over the features.", "LN-03"),
+        ("layer-over-batch", {"layer": 0},
+         "Kind \"layer\" runs over the batch; it should run over the features.", "LN-04"),
+        ("layer-over-batch-and-tokens", {"layer": (0, 1)},
+         "Kind \"layer\" runs over batch and tokens: that is batch normalization.", "LN-06"),
+        ("batch-over-batch-only", {"batch": 0},
+         "Kind \"batch\" runs over the examples only; the tokens belong to the batch as well.",
+         "LN-06"),
+        ("batch-over-tokens-and-features", {"batch": (1, 2)},
+         "Kind \"batch\" leaves the batch out: it runs over tokens and features.", ""),
+        ("batch-over-everything", {"batch": (0, 1, 2)},
+         "Kind \"batch\" runs over the features too; each feature has its own mean and variance.",
+         ""),
+        ("batch-over-batch-and-features", {"batch": (0, 2)},
+         "Kind \"batch\" takes the token axis for the features: it runs over axes 0 and 2.", ""),
+        ("batch-over-features", {"batch": -1},
+         "Kind \"batch\" runs over the features: that is layer normalization.", "LN-06"),
+        ("instance-over-tokens-and-features", {"instance": (1, 2)},
+         "Kind \"instance\" runs over tokens and features; each feature needs its own mean.", ""),
+        ("instance-over-features", {"instance": -1},
+         "Kind \"instance\" runs over the features: that is layer normalization.", ""),
+        ("instance-over-batch-and-tokens", {"instance": (0, 1)},
+         "Kind \"instance\" mixes the examples: it runs over the batch as well.", ""),
+        ("instance-over-batch", {"instance": 0},
+         "Kind \"instance\" runs over the batch; it should run over the tokens.", ""),
+        ("groups-interleaved", {"group": "interleaved"},
+         "A group holds neighboring features; here it holds every n-th one. Reshape the last axis "
+         "to (groups, D // groups), in that order.", ""),
+        ("groups-per-token", {"group": "per-token"},
+         "Kind \"group\" normalizes within each token; group normalization shares its statistics "
+         "over all tokens of an example.", "AX-01"),
+        ("groups-as-size", {"group": "size"},
+         "`groups` is the number of groups; here it is taken for the number of features in one.",
+         ""),
+        ("groups-ignored", {"group": "all"},
+         "`groups` is ignored: all features form one group.", "AX-01"),
+    )
+)
+
+
+def channel_axes():
+    """Knobs of a norm on (B, C, H, W)."""
+    return tuple(
+        Knob(id, settings, sentence, WHICH_AXIS, "AX-14", masks)
+        for id, settings, sentence, masks in (
+            ("over-channels-and-pixels", {"axes": (1, 2, 3)},
+             "One mean is shared by all pixels of an image, as `nn.LayerNorm([C, H, W])` does; "
+             "each pixel needs its own, over its channels.", ()),
+            ("over-pixels", {"axes": (2, 3)},
+             "The statistics run over height and width: that is instance normalization.", ()),
+            ("over-width", {"axes": -1},
+             "The statistics run over the last axis, which is the width of the image here; the "
+             "channels are axis 1.", ()),
+            ("over-all-but-channels", {"axes": (0, 2, 3)},
+             "The statistics run over batch, height and width: that is batch normalization.", ()),
+            ("over-batch", {"axes": 0}, "The statistics run over the batch.", ()),
+            ("over-everything", {"axes": None},
+             "One mean and one variance are taken over the whole array.", ()),
+            ("affine-on-width", {"affine_axis": -1},
+             "Gain and bias line up with the width of the image; they belong to the channels.",
+             ()),
+        )
+    )
