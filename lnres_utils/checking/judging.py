@@ -68,7 +68,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         mistakes=mistakes + named,
         certainty=certainty,
         evidence=_evidence(exercise, failing, expected),
-        broken=() if found else tuple(find_broken()),
+        broken=() if found or not _comparable(exercise, failing, expected) else find_broken(),
         **common,
     )
 
@@ -116,6 +116,16 @@ def _scores(exercise, judged, good, changed):
     return tuple(rows)
 
 
+def _comparable(exercise, failing, expected):
+    """Whether only values are wrong: a wrong shape, NaN or an exception says enough by itself."""
+    phrases = {
+        disagreement(exercise.outputs[name], run.outputs.get(name), right)
+        for run in failing if run.outputs
+        for name, right in expected[id(run)].items()
+    }
+    return all(run.outputs for run in failing) and phrases <= {None, "has wrong values"}
+
+
 def _raised(failing):
     failures = [run.failure for run in failing if run.failure]
     return any(not failure.wrong_kind and not failure.not_attempted for failure in failures)
@@ -127,7 +137,8 @@ def _reason(exercise, failing):
     if run.failure is None:
         return ""
     if run.failure.wrong_kind or run.failure.not_attempted:
-        return f"{exercise.name}: {run.failure.message}."
+        message = run.failure.message
+        return f"{exercise.name}: {message}" + ("" if message.endswith("?") else ".")
     kind = run.failure.kind
     article = "an" if kind[0] in "AEIOU" else "a"
     return f"{exercise.name} raised {article} {kind} on some of the inputs."

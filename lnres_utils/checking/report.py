@@ -121,8 +121,9 @@ class Report:
         yield "inputs", "; ".join(case.inputs) or "none"
 
     def _missed(self):
-        return [f"{group} ({points} of {most})" for group, points, most in self.scores
-                if points < most]
+        if self.points == 0 or self.outcome == "right":
+            return []  # the headline says it
+        return [f"{group} ({most})" for group, points, most in self.scores if points < most]
 
     def _lines(self):
         yield f"{SYMBOLS[self.outcome]} {self.headline}"
@@ -139,12 +140,12 @@ class Report:
             yield from (f"  → {sentence}" for sentence in self.broken)
         for label, value in self._facts():
             yield f"  {label}: {value}"
-        if self.outcome in ("wrong", "raised") and self._missed():
+        if self._missed():
             yield f"  points missed: {', '.join(self._missed())}"
         if self.printed_length:
             yield f"  your code printed {self.printed_length} characters:"
             yield from (f"  | {line}" for line in self.printed.splitlines()[:12])
-        if self.outcome in ("wrong", "raised", "not attempted"):
+        if self.outcome != "right":
             yield f'  Stuck? hint("{self.exercise}")'
 
     def _repr_html_(self):
@@ -161,13 +162,13 @@ class Report:
         rows = "".join(_row(label, value) for label, value in self._facts())
         if rows:
             parts.append(f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>')
-        if self.outcome in ("wrong", "raised") and self._missed():
+        if self._missed():
             parts.append(_paragraph(escape(f"Points missed: {', '.join(self._missed())}")))
         if self.printed_length:
             text = "\n".join(self.printed.splitlines()[:12])
             parts.append(_paragraph(f"Your code printed {self.printed_length} characters:"))
             parts.append(f'<pre style="margin:.2em 0">{escape(text)}</pre>')
-        if self.outcome in ("wrong", "raised", "not attempted"):
+        if self.outcome != "right":
             parts.append(_paragraph(_code(f'Stuck? `hint("{self.exercise}")`')))
         body = "".join(f"<div>{part}</div>" for part in parts)
         return (f'<div role="group" aria-label="{escape(self.headline)}" '

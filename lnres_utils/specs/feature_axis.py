@@ -234,7 +234,8 @@ _EXERCISES = (
         parameters=("x", "gamma", "beta", "eps=1e-5"),
         cases=_layer_norm_cases, drive=drive.layer_norm, reference=_layer_norm_reference,
         family=norm_family.faulty_layer_norm,
-        knobs=_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.DTYPE,
+        knobs=(_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.RANK
+               + knobs.DTYPE),
         groups={"values": 2, "gain and bias": 2, "small variance": 1, "default epsilon": 1,
                 "other ranks": 2, "float32": 1, INPUT_KEPT: 1},
         outputs={"y": Output(dtype=True)}, properties=_LAYER_NORM_LAWS,

@@ -5,7 +5,7 @@ import numpy as np
 
 def faulty_normalize(
     x, axes, eps, *, ddof=0, eps_place="inside", eps_value=None, center="mean",
-    spread="std", keepdims=True, dtype=None,
+    spread="std", keepdims="kept", dtype=None, ndim=None,
 ):
     """Normalize ``x`` over ``axes`` with the mistakes of the keyword settings.
 
@@ -18,10 +18,14 @@ def faulty_normalize(
         "uncentered" (x / rms), "uncentered-spread" (x - mean over rms), "precedence" (x - mean/std)
     spread : "std", "var" (no root), "sum" (no 1/N), "mad", "range", "one" (not divided),
         "product" (multiplied by it), "min-max", "softmax"
-    keepdims : False lets the statistics lose their axis
+    keepdims : "lost" lets the statistics lose their axis; "lost-late" too, but the variance is
+        still that of the right deviations, as from ``np.var``
+    ndim : the only rank accepted, any by default
     dtype : the dtype returned, by default that of ``x``
     """
-    keep = {"axis": axes, "keepdims": keepdims}
+    if ndim is not None and x.ndim != ndim:
+        raise ValueError(f"{ndim} axes expected")
+    keep = {"axis": axes, "keepdims": keepdims == "kept"}
     if spread == "min-max":
         low, high = x.min(**keep), x.max(**keep)
         return ((x - low) / (high - low + eps)).astype(dtype or x.dtype)
@@ -31,7 +35,12 @@ def faulty_normalize(
 
     eps = eps if eps_value is None else eps_value
     mean = np.median(x, **keep) if center == "median" else x.mean(**keep)
-    deviation = x if center in ("uncentered", "uncentered-spread") else x - mean
+    if center in ("uncentered", "uncentered-spread"):
+        deviation = x
+    elif keepdims == "lost-late":
+        deviation = x - x.mean(axis=axes, keepdims=True)
+    else:
+        deviation = x - mean
     count = x.size // x.mean(axis=axes, keepdims=True).size
     scale = _scale(deviation, keep, count, eps, ddof, eps_place, spread)
     centered = x if center in ("none", "uncentered") else x - mean

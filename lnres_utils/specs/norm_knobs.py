@@ -105,11 +105,20 @@ DTYPE = (
          TORCH, ""),
 )
 
+_KEEPDIMS = (
+    "The statistics lost their axis. Without `keepdims=True` they line up with the wrong axis of "
+    "x: that raises an error for most shapes, and is silently wrong when sizes coincide."
+)
 KEEPDIMS = (
-    Knob("no-keepdims", {"keepdims": False},
-         "The statistics lost their axis. Without `keepdims=True` they line up with the wrong axis "
-         "of x: that raises an error for most shapes, and is silently wrong when sizes coincide.",
-         WHICH_AXIS, "LN-08"),
+    Knob("no-keepdims", {"keepdims": "lost"}, _KEEPDIMS, WHICH_AXIS, "LN-08"),
+    Knob("no-keepdims-right-variance", {"keepdims": "lost-late"}, _KEEPDIMS, WHICH_AXIS, "LN-08",
+         masks=("spread", "center")),
+)
+
+RANK = (
+    Knob("three-axes-only", {"ndim": 3},
+         "It works for (B, T, D) only. (…, D) means any number of axes before the features: use "
+         "axis −1, and do not unpack the shape.", WHICH_AXIS, ""),
 )
 
 AXES = (
