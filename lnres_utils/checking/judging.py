@@ -105,15 +105,15 @@ def _is_right(exercise, run, expected):
 
 def _scores(exercise, judged, good, changed):
     """(group, points, max points) in the order of the spec."""
-    rows = []
-    for group, points in exercise.groups.items():
-        if group == INPUT_KEPT:  # an answer that never returns has kept nothing
-            passed = any(run.outputs is not None for run in judged) and not changed
-            passed = passed and any(good.values())
-        else:
-            passed = all(good[id(run)] for run in judged if run.case.group == group)
-        rows.append((group, points if passed else 0, points))
-    return tuple(rows)
+    passed = {
+        group: all(good[id(run)] for run in judged if run.case.group == group)
+        for group in exercise.groups
+    }
+    if INPUT_KEPT in passed:  # keeping the input is worth nothing by itself
+        others = any(passed[group] for group in passed if group != INPUT_KEPT)
+        passed[INPUT_KEPT] = others and not changed
+    return tuple((group, points if passed[group] else 0, points)
+                 for group, points in exercise.groups.items())
 
 
 def _comparable(exercise, failing, expected):

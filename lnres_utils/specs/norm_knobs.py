@@ -12,7 +12,7 @@ _STATISTICS = ("ddof", "eps_place", "eps_value", "default_eps")
 VARIANCE = (
     Knob("unbiased-variance", {"ddof": 1},
          "The variance is divided by N − 1; layer normalization divides by N, the number of "
-         "normalized features. (`np.var` does so by default; `torch.var` does not.)",
+         "normalized features. `np.var` divides by N unless told otherwise, `torch.var` by N − 1.",
          ONE_VECTOR, "LN-01"),
     Knob("sample-std-plus-eps", {"ddof": 1, "eps_place": "outside"},
          "Two slips that are often copied together, `(x - mean) / (x.std() + eps)`: the variance "
