@@ -10,6 +10,7 @@ import numpy as np
 
 from lnres_utils.checking.judging import judge
 from lnres_utils.checking.report import SYMBOLS
+from lnres_utils.checking.running import describe
 
 
 class CheckFailed(AssertionError):
@@ -45,8 +46,8 @@ class Session:
         """Check an answer; see ``lnres_utils.check``."""
         name = getattr(answer, "__name__", "") if exercise is None else exercise
         if exercise is None and not name:
-            raise self._usage(f"the answer is {type(answer).__name__!r}, not a function or class; "
-                              'name the exercise: check(answer, "layer_norm")')
+            fail(f"the answer is {describe(answer)}, which has no name; "
+                 'say which exercise it is for: check(answer, "layer_norm")')
         spec = self._find(name)
         report = judge(spec, answer, np.random.default_rng(seed_of(name)))
         before = self.tries.get(name)
@@ -54,7 +55,7 @@ class Session:
         if report.outcome == "right":
             return report
         show(report)
-        raise CheckFailed(f"{name}: {report.outcome} (report above)")
+        fail(f"{name}: {report.outcome} (report above)")
 
     def hint(self, name):
         """The next hint of an exercise; see ``lnres_utils.hint``."""
@@ -74,13 +75,8 @@ class Session:
         if name in self.exercises:
             return self.exercises[name]
         near = difflib.get_close_matches(name, self.exercises, n=3, cutoff=0.5)
-        offer = " or ".join(f'"{each}"' for each in near or sorted(self.exercises))
-        raise self._usage(f"no exercise is called {name!r}; "
-                          f"check(answer, name) with name {offer}")
-
-    @staticmethod
-    def _usage(text):
-        return CheckFailed(text)
+        offer = " or ".join(f'"{each}"' for each in near or self.exercises)
+        fail(f"no exercise is called {name!r}; give its name, {offer}, as a string")
 
 
 @dataclass(frozen=True)
@@ -133,6 +129,20 @@ class Progress:
             return f"<p>{total}</p>"
         return (f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
                 f"<tbody>{body}</tbody></table><p>{total}</p>")
+
+
+def fail(text):
+    """Raise CheckFailed so that a script, too, ends with one line and no traceback."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _print_one_line
+    raise CheckFailed(text)
+
+
+def _print_one_line(kind, error, trace):
+    if isinstance(error, CheckFailed):
+        print(*error._render_traceback_(), file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def seed_of(name):
