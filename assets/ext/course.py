@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 # How a check report, read in JupyterLab beside exercises/ or solutions/, points to a lesson.
 LESSON_LINK = re.compile(r'(?<=href=")(?:\.\./)+((?:chapters|exercises|solutions)/[^"#]+)\.ipynb')
 
+# What sphinx-thebe appends to every page; see `complete_page`.
+THEBE_BLOCKS = ('<script type="text/x-thebe-config">', "<script>kernelName")
+
 
 class Labels(AlphaLabels):
     """Papers as [BKH16]; the reports, which have no author, by key: [annotated-transformer-119]."""
@@ -79,8 +82,8 @@ class DropSolutionLinks(SphinxTransform):
                 node.parent.replace(node, nodes.inline("", node.astext()))
 
 
-def link_reports(app, doctree, docname):
-    """Point the links inside stored check reports to pages of the book instead of notebooks."""
+def mend_html(app, doctree, docname):
+    """Point the links inside stored check reports to pages of the book, and drop thebe's blocks."""
 
     def page(match):
         target = match[1]
@@ -89,9 +92,11 @@ def link_reports(app, doctree, docname):
             return match[0]
         return app.builder.get_relative_uri(docname, target)
 
-    for node in doctree.findall(nodes.raw):
+    for node in list(doctree.findall(nodes.raw)):
         text = node.astext()
-        if node.get("format") == "html" and ".ipynb" in text:
+        if text.strip().startswith(THEBE_BLOCKS):
+            node.parent.remove(node)
+        elif node.get("format") == "html" and ".ipynb" in text:
             node.children = [nodes.Text(LESSON_LINK.sub(page, text))]
             node.rawsource = node.children[0].astext()
 
@@ -161,7 +166,7 @@ def setup(app):
     app.add_transform(DropSolutionLinks)
     app.connect("doctree-read", mark_failed_checks)
     # After the theme's own handlers (500), which still add scripts.
-    app.connect("doctree-resolved", link_reports, priority=800)
+    app.connect("doctree-resolved", mend_html, priority=800)
     app.connect("html-page-context", complete_page, priority=800)
     app.connect("build-finished", write_extras)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -174,6 +174,7 @@
     });
     cell.stop.hidden = false;
     cell.output.replaceChildren();
+    cell.say("Running…");
     try {
       await Promise.race([stopping, work(cell, () => stopped)]);
     } catch (error) {
@@ -224,10 +225,11 @@
       cells.push(new Cell(element, false));
     for (const element of document.querySelectorAll(".cell.tag_live"))
       cells.push(new Cell(element, true));
-    for (const cell of cells) {
-      if (cell.note)
-        cell.note.textContent = `The first Run downloads Python and NumPy (about 9 MB) from ${
-          source().host}. They run in this page; nothing you type leaves it.`;
+    const notes = cells.filter((cell) => cell.note).map((cell) => cell.note);
+    for (const note of notes) {
+      const download = `First Run: downloads Python (9 MB) from ${source().host}.`;
+      note.textContent = note === notes[0]
+        ? `${download} It runs in this page; what you type stays here.` : download;
     }
   });
 })();
