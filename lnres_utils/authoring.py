@@ -22,6 +22,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -47,19 +48,14 @@ def spec_of(name):
     return specs.get(name)
 
 
-# Reading and writing
-
-
 def read(path, root):
     """Read a notebook; whatever is wrong with the file is an AuthoringError of one line."""
     name = _name(path, root)
     try:
         text = path.read_text(encoding="utf-8")
         version = (json.loads(text)["nbformat"], json.loads(text)["nbformat_minor"])
-    except FileNotFoundError:
-        raise AuthoringError(f"{name}: no such file; check the path") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise AuthoringError(f"{name}: cannot be read ({error})") from None
+        raise AuthoringError(f"{name}: cannot be read ({error}); restore it") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise AuthoringError(f"{name}: not valid JSON ({error.msg}, {place}); mend it") from None
@@ -102,15 +98,11 @@ def _cells(nb, name):
 
 
 def _line(error):
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]
-
-
-# Solutions to exercises
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def complete(nb, name, spec_of=spec_of):
-    """Fill in the metadata of the exercise cells of a solutions notebook, in place."""
+    """Fill in the metadata of the exercise cells of the solutions notebook ``nb``, in place."""
     cells = {}
     for where, cell in _cells(nb, name):
         lnres = cell.metadata.get("lnres")
@@ -123,13 +115,16 @@ def complete(nb, name, spec_of=spec_of):
         if grade_id:
             cells[grade_id] = where, cell
     for grade_id, (where, cell) in cells.items():
-        partner = grade_id.removesuffix("-check") if grade_id.endswith("-check") else None
-        partner = partner or (f"{grade_id}-check" if cell.cell_type == "code" else grade_id)
-        if partner not in cells:
-            raise AuthoringError(f"{where}: {grade_id!r} needs a cell {partner!r}; add it")
+        exercise = grade_id.removesuffix("-check")
+        for needed in [exercise, f"{exercise}-check"] if cell.cell_type == "code" else []:
+            if needed not in cells:
+                raise AuthoringError(f"{where}: {grade_id!r} needs a cell {needed!r}; add it")
+    return nb
 
 
 def _complete_cell(cell, where, lnres, spec_of):
+    if not isinstance(lnres, dict):
+        raise AuthoringError(f"{where}: lnres metadata {lnres!r}; use {{'exercise': NAME}}")
     exercise, role = lnres.get("exercise"), lnres.get("role")
     if role not in (None, "check"):
         raise AuthoringError(f"{where}: lnres role {role!r}; use 'check', or none for an answer")
@@ -166,7 +161,7 @@ def unsolved(nb, name):
     nb = clear_outputs(copy.deepcopy(nb))
     for where, cell in _cells(nb, name):
         source = _replace_regions(cell, where)
-        answer = cell.metadata.get("nbgrader", {}).get("solution", False)
+        answer = cell.metadata.get("lnres", {"role": "none"}).get("role") is None
         if source != cell.source and not answer:
             advice = "give the cell the metadata lnres: {exercise: NAME}, without a role"
             raise AuthoringError(f"{where}: a solution outside an answer cell; {advice}")
@@ -195,9 +190,6 @@ def _replace_regions(cell, where):
     if inside:
         raise AuthoringError(f"{where}: {BEGIN!r} without an end; add {END!r}")
     return "\n".join(kept)
-
-
-# Outputs
 
 
 def clear_outputs(nb):
@@ -230,8 +222,8 @@ def execute(nb, path, root):
         problem = f"takes over {TIMEOUT} seconds; make it smaller"
     except DeadKernelError:
         problem = "the kernel died; look for exits and for too much memory"
-    except RuntimeError as error:
-        problem = f"the kernel does not answer ({_line(error)})"
+    except (RuntimeError, NoSuchKernel) as error:
+        problem = f"no kernel answers ({_line(error)})"
     if problem:
         where = _cells(nb, name)[current[0]][0] if nb.cells else name
         raise AuthoringError(f"{where}: {problem}")
@@ -248,8 +240,7 @@ def normalize(nb):
     nb.metadata["kernelspec"] = dict(_KERNELSPEC)
     nb.metadata["language_info"] = {"name": "python"}
     for cell in nb.cells:
-        for key in ("execution", "ExecuteTime"):
-            cell.metadata.pop(key, None)
+        cell.metadata.pop("execution", None)
         merged = []
         for output in cell.get("outputs", []):
             if output.output_type == "error":
@@ -264,15 +255,22 @@ def normalize(nb):
     return nb
 
 
-# The three commands; each takes one notebook
+def _source(path, root, spec_of):
+    """The solutions notebook on disk, the same completed, and the exercises that follow."""
+    name = _name(path, root)
+    if path.parent != root / "solutions":
+        raise AuthoringError(f"{name}: give a notebook of solutions/")
+    stored = read(path, root)
+    completed = complete(copy.deepcopy(stored), name, spec_of)
+    return stored, completed, unsolved(completed, name)
 
 
 def write_exercise(path, root, spec_of=spec_of):
     """Complete the solutions notebook ``path`` and write the exercises that follow from it."""
-    nb, target = read(path, root), root / "exercises" / path.name
-    complete(nb, _name(path, root), spec_of)
-    exercise = execute(unsolved(nb, _name(path, root)), target, root)
-    write(nb, path)
+    _, completed, exercise = _source(path, root, spec_of)
+    target = root / "exercises" / path.name
+    execute(exercise, target, root)
+    write(completed, path)
     write(exercise, target)
 
 
@@ -296,16 +294,16 @@ def refresh(path, root, spec_of=spec_of):
 
 def check(path, root, spec_of=spec_of):
     """Raise an AuthoringError unless the exercises on disk are those that ``path`` gives."""
-    source, name = read(path, root), _name(path, root)
-    nb, target = copy.deepcopy(source), root / "exercises" / path.name
-    complete(nb, name, spec_of)
-    _compare(nb, source, name)
-    expected = normalize(unsolved(nb, name))
+    stored, completed, expected = _source(path, root, spec_of)
+    _compare(completed, stored, _name(path, root))
+    target = root / "exercises" / path.name
+    name = _name(target, root)
     if not target.exists():
-        raise AuthoringError(f"{_name(target, root)}: missing; {_REGENERATE}")
-    stored = read(target, root)
-    _compare(expected, clear_outputs(copy.deepcopy(stored)), _name(target, root))
-    _compare(execute(expected, target, root), stored, _name(target, root))
+        raise AuthoringError(f"{name}: missing; {_REGENERATE}")
+    found = read(target, root)
+    # Sources first: they tell more than the outputs that follow from them, and need no kernel.
+    _compare(normalize(expected), clear_outputs(copy.deepcopy(found)), name)
+    _compare(execute(expected, target, root), found, name)
 
 
 def _compare(expected, found, name):
@@ -315,13 +313,9 @@ def _compare(expected, found, name):
         lines = [_stable_lines(node) for node in (given, wanted)]
         diff = list(difflib.unified_diff(*lines, n=0))[2:]
         if diff:
-            parts = [f"    {line[:100]}" for sign in "-+" for line in _starting(sign, diff)[:3]]
+            old, new = ([line for line in diff if line.startswith(sign)][:3] for sign in "-+")
             message = f"{where}: not up to date (- on disk, + generated); {_REGENERATE}"
-            raise AuthoringError("\n".join([message, *parts]))
-
-
-def _starting(sign, lines):
-    return [line for line in lines if line.startswith(sign)]
+            raise AuthoringError("\n    ".join([message, *(line[:100] for line in old + new)]))
 
 
 def _stable_lines(node):
@@ -334,38 +328,30 @@ def _stable_lines(node):
     return source + json.dumps(node, indent=1, sort_keys=True).split("\n")
 
 
-# Command line
+COMMANDS = {"exercises": write_exercise, "refresh": refresh, "check": check}
 
 
 def main(argv=None, spec_of=spec_of):
     """Run the command line; return 0, or 1 with one line on stderr for each notebook at fault."""
-    doc = __doc__.split("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m lnres_utils.authoring", description=doc[0], epilog=" ".join(doc[2].split())
+        prog="python -m lnres_utils.authoring",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("command", choices=COMMANDS)
+    default = "default: all in solutions/, and for refresh in chapters/ too"
+    parser.add_argument("paths", nargs="*", type=Path, help=f"notebooks or folders ({default})")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of the book (default: .)")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, action, folders, text in [
-        ("exercises", write_exercise, ["solutions"], "write exercises/ from solutions/"),
-        ("refresh", refresh, ["chapters", "solutions"], "execute again, store outputs, in place"),
-        ("check", check, ["solutions"], "fail if exercises/ is not what solutions/ gives"),
-    ]:
-        command = commands.add_parser(name, help=text, description=text)
-        which = f"notebooks or folders (default: {', '.join(folders)})"
-        command.add_argument("paths", nargs="*", type=Path, help=which)
-        command.set_defaults(action=action, folders=folders)
     args = parser.parse_args(argv)
     root, problems = args.root.resolve(), []
+    folders = ["chapters", "solutions"] if args.command == "refresh" else ["solutions"]
     try:
-        paths = _notebooks([p.resolve() for p in args.paths] or [root / f for f in args.folders])
-        wrong = [p for p in paths if args.command != "refresh" and p.parent != root / "solutions"]
-        if wrong:
-            raise AuthoringError(f"{_name(wrong[0], root)}: give a notebook of solutions/")
+        paths = _notebooks([p.resolve() for p in args.paths] or [root / f for f in folders])
     except AuthoringError as error:
         paths, problems = [], [str(error)]
     for path in _progress(paths, root):
         try:
-            args.action(path, root, spec_of)
+            COMMANDS[args.command](path, root, spec_of)
         except AuthoringError as error:
             problems.append(str(error))
     if args.command == "check":
@@ -389,14 +375,14 @@ def _notebooks(paths):
 
 
 def _progress(paths, root):
+    live = sys.stderr.isatty()
     for number, path in enumerate(paths):
-        if sys.stderr.isatty():
+        if live:
             bar = ("#" * (20 * number // len(paths))).ljust(20, ".")
-            status = f"\r\x1b[K[{bar}] {number + 1}/{len(paths)} {_name(path, root)}"
-            print(status, end="", file=sys.stderr, flush=True)
+            status = f"[{bar}] {number + 1}/{len(paths)} {_name(path, root)}"
+            print(f"\r\x1b[K{status}", end="", file=sys.stderr, flush=True)
         yield path
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    print("\r\x1b[K" if live else "", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
