@@ -13,32 +13,27 @@ import argparse
 import copy
 import difflib
 import json
-import logging
-import os
 import re
-import subprocess
 import sys
 from itertools import zip_longest
 from pathlib import Path
 
-import nbformat
-from jupyter_client.kernelspec import NoSuchKernel
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from lnres_utils._notebooks import (
+    AuthoringError,
+    clear_outputs,
+    execute,
+    normalize,
+    places,
+    read,
+    shown,
+    write,
+)
 
 # The stubs of nbgrader's ClearSolutions, to the byte: students see one form, whichever tool ran.
 CODE_STUB = ["# YOUR CODE HERE", "raise NotImplementedError()"]
 TEXT_STUB = ["YOUR ANSWER HERE"]
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-TIMEOUT = 120  # seconds a cell may take
-
-_KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _REGENERATE = "run `python -m lnres_utils.authoring exercises`"
-
-
-class AuthoringError(Exception):
-    """What an author has to put right: one line that names the file, the cell and what to do."""
 
 
 def spec_of(name):
@@ -48,63 +43,10 @@ def spec_of(name):
     return specs.get(name)
 
 
-def read(path, root):
-    """Read a notebook; whatever is wrong with the file is an AuthoringError of one line."""
-    name = _name(path, root)
-    try:
-        text = path.read_text(encoding="utf-8")
-        version = (json.loads(text)["nbformat"], json.loads(text)["nbformat_minor"])
-    except (OSError, UnicodeDecodeError) as error:
-        raise AuthoringError(f"{name}: cannot be read ({error}); restore it") from None
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise AuthoringError(f"{name}: not valid JSON ({error.msg}, {place}); mend it") from None
-    except (KeyError, TypeError):
-        raise AuthoringError(f"{name}: not a notebook (no nbformat); restore it") from None
-    if version < (4, 5):
-        raise AuthoringError(f"{name}: nbformat {version} has no cell ids; save it as 4.5 or later")
-    try:
-        nb, seen = nbformat.v4.reads(text), set()
-        for where, cell in _cells(nb, name):
-            if cell.get("id") in seen:
-                raise AuthoringError(f"{where}: id used twice; change one")
-            seen.add(cell.get("id"))
-        nbformat.validate(nb)
-    except (nbformat.ValidationError, AttributeError, KeyError, TypeError) as error:
-        raise AuthoringError(f"{name}: not a valid notebook ({_line(error)}); mend it") from None
-    return nb
-
-
-def write(nb, path):
-    """Replace the file ``path`` in one step, so that no reader ever sees half a notebook."""
-    text = nbformat.writes(nb)
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _name(path, root):
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
-
-
-def _cells(nb, name):
-    """Each cell with where it stands, as the first words of an error."""
-    return [(f"{name}, cell {n} (id {c.get('id')})", c) for n, c in enumerate(nb.cells, start=1)]
-
-
-def _line(error):
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-
-
 def complete(nb, name, spec_of=spec_of):
     """Fill in the metadata of the exercise cells of the solutions notebook ``nb``, in place."""
     cells = {}
-    for where, cell in _cells(nb, name):
+    for where, cell in places(nb, name):
         lnres = cell.metadata.get("lnres")
         if lnres is not None:
             grade_id = _complete_cell(cell, where, lnres, spec_of)
@@ -159,7 +101,7 @@ def _complete_cell(cell, where, lnres, spec_of):
 def unsolved(nb, name):
     """Return a copy of the solutions notebook ``nb`` with stubs for answers and no outputs."""
     nb = clear_outputs(copy.deepcopy(nb))
-    for where, cell in _cells(nb, name):
+    for where, cell in places(nb, name):
         source = _replace_regions(cell, where)
         answer = cell.metadata.get("lnres", {"role": "none"}).get("role") is None
         if source != cell.source and not answer:
@@ -192,72 +134,9 @@ def _replace_regions(cell, where):
     return "\n".join(kept)
 
 
-def clear_outputs(nb):
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    return nb
-
-
-def execute(nb, path, root):
-    """Execute ``nb`` in place as the notebook ``path``, and keep of its outputs what is stable."""
-    name, current, problem = _name(path, root), [0], None
-    quiet = logging.getLogger("lnres_utils.authoring.nbclient")
-    quiet.disabled = True  # what it would say is in the error of one line
-    client = NotebookClient(
-        clear_outputs(nb),
-        kernel_name="python3",
-        timeout=TIMEOUT,
-        on_cell_start=lambda cell, cell_index: current.__setitem__(0, cell_index),
-        log=quiet,
-    )
-    search = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    env = {**os.environ, **dict.fromkeys(_THREADS, "1"), "PYTHONPATH": search}
-    path.parent.mkdir(exist_ok=True)
-    try:  # what the kernel's process says on stderr (not a cell) is no news to an author
-        client.execute(env=env, cwd=str(path.parent), stderr=subprocess.DEVNULL)
-    except CellExecutionError as error:
-        problem = f"{_line(f'{error.ename}: {error.evalue}')}; mend it or tag it raises-exception"
-    except CellTimeoutError:
-        problem = f"takes over {TIMEOUT} seconds; make it smaller"
-    except DeadKernelError:
-        problem = "the kernel died; look for exits and for too much memory"
-    except (RuntimeError, NoSuchKernel) as error:
-        problem = f"no kernel answers ({_line(error)})"
-    if problem:
-        where = _cells(nb, name)[current[0]][0] if nb.cells else name
-        raise AuthoringError(f"{where}: {problem}")
-    for where, cell in _cells(nb, name):
-        for output in cell.get("outputs", []):
-            if output.get("name") == "stderr":
-                raise AuthoringError(f"{where}: stderr {_line(output.text)!r}; remove its cause")
-    return normalize(nb)
-
-
-def normalize(nb):
-    """Drop what differs between two runs or two machines: times, versions, tracebacks."""
-    nb.metadata.pop("widgets", None)
-    nb.metadata["kernelspec"] = dict(_KERNELSPEC)
-    nb.metadata["language_info"] = {"name": "python"}
-    for cell in nb.cells:
-        cell.metadata.pop("execution", None)
-        merged = []
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                output.traceback = [": ".join(filter(None, [output.ename, output.evalue]))]
-            # Where a stream was cut in pieces depends on timing.
-            if merged and output.output_type == "stream" and merged[-1].get("name") == output.name:
-                merged[-1].text += output.text
-            else:
-                merged.append(output)
-        if cell.cell_type == "code":
-            cell.outputs = merged
-    return nb
-
-
 def _source(path, root, spec_of):
     """The solutions notebook on disk, the same completed, and the exercises that follow."""
-    name = _name(path, root)
+    name = shown(path, root)
     if path.parent != root / "solutions":
         raise AuthoringError(f"{name}: give a notebook of solutions/")
     stored = read(path, root)
@@ -276,14 +155,14 @@ def write_exercise(path, root, spec_of=spec_of):
 
 def refresh(path, root, spec_of=spec_of):
     """Execute the notebook ``path`` in place; solutions must pass their own checks."""
-    nb, name = read(path, root), _name(path, root)
+    nb, name = read(path, root), shown(path, root)
     if path.parent == root / "exercises":
         raise AuthoringError(f"{name}: generated; refresh solutions/{path.name}")
     solutions = path.parent == root / "solutions"
     if solutions:
         complete(nb, name, spec_of)
     execute(nb, path, root)
-    for where, cell in _cells(nb, name):
+    for where, cell in places(nb, name):
         failed = any(output.output_type == "error" for output in cell.get("outputs", []))
         if solutions and failed and cell.metadata.get("lnres", {}).get("role") == "check":
             raise AuthoringError(f"{where}: the solution fails its check; mend one of them")
@@ -295,9 +174,9 @@ def refresh(path, root, spec_of=spec_of):
 def check(path, root, spec_of=spec_of):
     """Raise an AuthoringError unless the exercises on disk are those that ``path`` gives."""
     stored, completed, expected = _source(path, root, spec_of)
-    _compare(completed, stored, _name(path, root))
+    _compare(completed, stored, shown(path, root))
     target = root / "exercises" / path.name
-    name = _name(target, root)
+    name = shown(target, root)
     if not target.exists():
         raise AuthoringError(f"{name}: missing; {_REGENERATE}")
     found = read(target, root)
@@ -307,7 +186,7 @@ def check(path, root, spec_of=spec_of):
 
 
 def _compare(expected, found, name):
-    pairs = list(zip_longest(_cells(expected, name), _cells(found, name), fillvalue=(name, {})))
+    pairs = list(zip_longest(places(expected, name), places(found, name), fillvalue=(name, {})))
     frames = [(f"{name}, notebook", {**nb, "cells": len(nb.cells)}) for nb in (expected, found)]
     for (where, wanted), (_, given) in [*pairs, frames]:
         lines = [_stable_lines(node) for node in (given, wanted)]
@@ -358,7 +237,7 @@ def main(argv=None, spec_of=spec_of):
         sources = {path.name for path in (root / "solutions").glob("*.ipynb")}
         for path in sorted((root / "exercises").glob("*.ipynb")):
             if path.name not in sources:
-                problems.append(f"{_name(path, root)}: without a source in solutions/; remove it")
+                problems.append(f"{shown(path, root)}: without a source in solutions/; remove it")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return int(bool(problems))
@@ -379,7 +258,7 @@ def _progress(paths, root):
     for number, path in enumerate(paths):
         if live:
             bar = ("#" * (20 * number // len(paths))).ljust(20, ".")
-            status = f"[{bar}] {number + 1}/{len(paths)} {_name(path, root)}"
+            status = f"[{bar}] {number + 1}/{len(paths)} {shown(path, root)}"
             print(f"\r\x1b[K{status}", end="", file=sys.stderr, flush=True)
         yield path
     print("\r\x1b[K" if live else "", end="", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 pytest.importorskip("nbclient")
-from lnres_utils import authoring  # noqa: E402
+from lnres_utils import _notebooks, authoring  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SPECS = {
@@ -365,7 +365,7 @@ EXECUTION_FAULTS = {
 @pytest.mark.parametrize("fault", EXECUTION_FAULTS)
 def test_a_cell_that_cannot_be_stored_is_named_and_nothing_is_written(book, monkeypatch, fault):
     source, words = EXECUTION_FAULTS[fault]
-    monkeypatch.setattr(authoring, "TIMEOUT", 2)
+    monkeypatch.setattr(_notebooks, "TIMEOUT", 2)
     book.write([cell("1"), cell(source)])
     before = book.files()
     for command in ("exercises", "refresh"):
@@ -436,7 +436,7 @@ def test_an_interrupted_write_leaves_the_old_notebook(fresh, monkeypatch):
     edit_source(nb)
     monkeypatch.setattr(Path, "write_text", full_disk)
     with pytest.raises(OSError, match="no space"):
-        authoring.write(nb, fresh.root / "exercises" / "one.ipynb")
+        _notebooks.write(nb, fresh.root / "exercises" / "one.ipynb")
     assert fresh.files() == before
 
 
