@@ -59,6 +59,8 @@ book: $(STAMP) ## build the book and print the page to open
 # Without solutions the book has another table of contents, and thereby another build folder:
 # pages that Sphinx remembers from one of the two must not reach the other.
 	@$(BIN)/python assets/ext/toc.py _toc.yml $(BUILD)/_toc.yml --solutions $(SOLUTIONS)
+# Pages whose sources are gone must not remain; Sphinx writes again whatever is missing.
+	@rm -rf $(HTML)
 # -W: a warning is an error. -n: so is a reference to nothing. --keep-going: report them all at once.
 	$(BIN)/jupyter-book build . --toc $(BUILD)/_toc.yml --path-output $(BUILD) -W -n --keep-going
 	@echo "Open $(abspath $(HTML))/index.html"

@@ -119,7 +119,7 @@ def read_versions(srcdir):
 
 
 def complete_page(app, pagename, templatename, context, doctree):
-    """Drop thebe's scripts, and put the stamp and the correction link at the end of the page.
+    """Drop thebe's scripts, mend roles, and end the page with the stamp and the correction link.
 
     Jupyter Book always loads sphinx-thebe, whose script names another host on every page and is
     declared twice. Its live button needs a server; the book's own live cells do not.
@@ -128,6 +128,8 @@ def complete_page(app, pagename, templatename, context, doctree):
         context[files] = [item for item in context[files] if not _is_thebe(item)]
     if doctree is None:
         return
+    # Docutils' role for an entry is not allowed inside the role it gives the list.
+    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
     versions = read_versions(app.srcdir)
     stamp = f"Checked with torch {versions['torch']}, numpy {versions['numpy']}."
     address = app.config.course_corrections

@@ -22,11 +22,13 @@ WHEEL_SHA256 = "ebb61241d962b98b21597d7ce43b67668a6d5bab3acec4fbe958657320d7cd08
 
 
 def pages(containing=""):
-    """The names of the book's pages whose HTML contains a text."""
+    """The names of the book's pages whose HTML contains a text; index.html only leads to one."""
     return sorted(
         path.relative_to(BOOK).as_posix()
         for path in BOOK.rglob("*.html")
-        if "_static" not in path.parts and containing in path.read_text(encoding="utf-8")
+        if "_static" not in path.parts
+        and path != BOOK / "index.html"
+        and containing in path.read_text(encoding="utf-8")
     )
 
 

@@ -124,12 +124,14 @@ def test_live_cells_show_what_is_stored(open_live, live_page):
     assert cells
     for cell in cells:
         shown = run(cell)
+        if "progress()" in cell.locator(".cell_input pre").text_content():
+            # It counts the torch exercises too, which only Jupyter runs.
+            assert "points in all" in shown
+            continue
         if cell.locator(".live-error").count():
             # Only a stored error may come out, and its first line is the stored one's last.
-            shown = shown.replace(
-                cell.locator(".live-error").inner_text(),
-                cell.locator(".live-error").inner_text().splitlines()[0],
-            )
+            error = cell.locator(".live-error").inner_text()
+            shown = shown.replace(error, error.splitlines()[0])
         assert squeeze(shown) == squeeze(stored_text(cell))
 
 

@@ -36,9 +36,16 @@ def test_page_is_whole_and_accessible(open_page, page_name, look):
     assert overflow <= 0, f"the page is {overflow} px too wide"
     # A choice unlocks each answer; then everything that can be opened is looked at too.
     page.evaluate("document.querySelectorAll('.predict-choices input').forEach(i => i.click())")
+    page.add_style_tag(content="* { animation: none !important; transition: none !important; }")
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     found = Axe().run(page).response["violations"]
     assert foreign_findings(found) == []
+
+
+def test_the_address_of_the_book_leads_to_its_first_page(open_page):
+    page = open_page("index.html")
+    page.wait_for_url("**/chapters/index.html")
+    assert page.locator("h1").count() > 0
 
 
 def test_formulas_are_typeset_and_readable_aloud(open_page):
