@@ -65,14 +65,15 @@ book: $(STAMP) ## build the book and print the page to open
 	$(BIN)/jupyter-book build . --toc $(BUILD)/_toc.yml --path-output $(BUILD) -W -n --keep-going
 	@echo "Open $(abspath $(HTML))/index.html"
 
-test: lint ## unit tests, every notebook run again and compared, fresh exercises, both strict books
-# The browser tests have their own target: they need Chromium.
-	$(BIN)/pytest tests --ignore=tests/browser -n 2
-# Two workers, one notebook each at a time: the cells of a notebook need the ones before them.
-	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
-	$(BIN)/python -m lnres_utils.authoring check
+test: lint ## both strict books, unit tests, every notebook run again and compared, fresh exercises
 	$(MAKE) book SOLUTIONS=1
 	$(MAKE) book SOLUTIONS=0
+# The browser tests have their own target: they need Chromium. loadfile: the tests of one file share
+# what is costly to make. LNRES_BUILT: the two books of above are looked at, not built again.
+	LNRES_BUILT=$(abspath _build) $(BIN)/pytest tests --ignore=tests/browser -n 2 --dist loadfile
+# loadfile again: the cells of a notebook need the ones before them.
+	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
+	$(BIN)/python -m lnres_utils.authoring check
 
 lint: $(STAMP) ## the style of all Python files and notebooks
 	$(BIN)/ruff check .
@@ -91,7 +92,7 @@ serve: book ## serve the built book on this machine
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(HTML) $(PORT)
 
 test-browser: book ## every page of the book in Chromium
-	LNRES_BOOK=$(abspath $(HTML)) $(BIN)/pytest tests/browser
+	LNRES_BOOK=$(abspath $(HTML)) $(BIN)/pytest tests/browser -n 2
 
 lock: ## resolve the newest versions pyproject.toml allows into requirements.txt
 	rm -rf _build/lock
