@@ -20,14 +20,14 @@ LESSONS = sorted(
 NOTEBOOKS = (
     LESSONS + sorted(ROOT.glob("solutions/*.ipynb")) + sorted(ROOT.glob("exercises/*.ipynb"))
 )
-# The welcome pages lead into the course; they have no lesson's form.
-TAUGHT = [path for path in LESSONS if path.parent.name != "welcome"]
+# The first page says how to use the course; every other one has a lesson's form.
+TAUGHT = [path for path in LESSONS if path.stem != "how-to-use"]
 
 # The parts of a lesson, in order.
 ANATOMY = {
     "the path and its minutes": r"(Core path|Deep)\b.*\b\d+\s+minutes",
     "a predict block": r":class: predict",
-    "the mathematics": r"^#+ .*[Mm]athematics",
+    "the mathematics": r"\{math\}|^\$\$|\\begin\{",
     "a real case, cited": r"^#+ What goes wrong in practice(?s:.*?)\{cite",
     "three lines to remember": r"^#+ Three lines to remember",
     "recall questions": r"^#+ Recall",
