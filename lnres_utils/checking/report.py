@@ -7,6 +7,8 @@ import numpy as np
 
 LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
 SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○"}
+LINE = 80  # characters; longer lists of inputs get a line for each
+PRINTED_LINES = 12  # shown of what the answer printed
 
 
 @dataclass(frozen=True)
@@ -97,28 +99,45 @@ class Report:
 
     def _lead(self):
         """The sentence before the named mistakes."""
-        count = sum(1 for mistake in self.mistakes if mistake.lesson)
+        count = self._named()
         if count < 2:
             return ""
         if self.certainty == "both":
             return "Two mistakes at once give exactly these numbers:"
         return "These mistakes give the same numbers here; it is one of them:"
 
+    def _named(self):
+        """How many mistakes explain the numbers; to change the input does not."""
+        return sum(1 for mistake in self.mistakes if mistake.lesson)
+
+    def _nothing_named(self):
+        """The sentence that stands where a name would: numbers are wrong and nothing fits."""
+        if self._named() or not (self.broken or self.evidence and self.evidence.given):
+            return ""
+        return "No known mistake gives these numbers." + (" But:" if self.broken else "")
+
     def _facts(self):
-        """(label, value) rows of the evidence."""
+        """(label, value) rows of the evidence; a value may have several lines."""
         case = self.evidence
-        if case is None:
-            return
+        if case is None or not (case.error or case.phrase):
+            return  # the reason has said it all
         if case.error:
-            yield "error", case.error
+            yield "error", case.error.rstrip(":")
             if case.where:
                 yield "at", case.where
-        if case.phrase:
-            yield "first difference", case.phrase
+        if not (case.given and case.phrase.endswith("wrong values")):  # those are shown below
+            yield from [("first difference", case.phrase)] if case.phrase else []
         if case.given:
-            yield f"your {case.output}", case.given
-            yield "expected", case.expected
-        yield "inputs", "; ".join(case.inputs) or "none"
+            given, expected = _aligned(case.given, case.expected)
+            yield f"your {case.output}", given
+            yield from [("expected", expected)] if expected else []
+        inputs = "; ".join(case.inputs) or "none"
+        yield "inputs", inputs if len(inputs) <= LINE else "\n".join(case.inputs)
+
+    def _printed(self):
+        lines = self.printed.splitlines()
+        more = len(lines) > PRINTED_LINES or self.printed_length > len(self.printed)
+        return lines[:PRINTED_LINES] + (["…"] if more else [])
 
     def _missed(self):
         if self.points == 0 or self.outcome == "right":
@@ -135,16 +154,18 @@ class Report:
             yield f"  → {mistake.sentence}"
             if mistake.lesson:
                 yield f"    Read: {LESSON_ROOT}{mistake.lesson}.ipynb"
-        if self.broken:
-            yield "  No known mistake matches. But:"
-            yield from (f"  → {sentence}" for sentence in self.broken)
-        for label, value in self._facts():
-            yield f"  {label}: {value}"
+        if self._nothing_named():
+            yield f"  {self._nothing_named()}"
+        yield from (f"  → {sentence}" for sentence in self.broken)
+        facts = tuple(self._facts())
+        width = max((len(label) for label, _ in facts), default=0)
+        for label, value in facts:
+            yield f"  {label.ljust(width)}  " + value.replace("\n", "\n" + " " * (width + 4))
         if self._missed():
             yield f"  points missed: {', '.join(self._missed())}"
         if self.printed_length:
             yield f"  your code printed {self.printed_length} characters:"
-            yield from (f"  | {line}" for line in self.printed.splitlines()[:12])
+            yield from (f"  | {line}" for line in self._printed())
         if self.outcome != "right":
             yield f'  Stuck? hint("{self.exercise}")'
 
@@ -156,23 +177,23 @@ class Report:
         if self._lead():
             parts.append(_paragraph(_code(self._lead())))
         parts += [_paragraph(_mistake_html(mistake)) for mistake in self.mistakes]
-        if self.broken:
-            items = "".join(f"<li>{_code(sentence)}</li>" for sentence in self.broken)
-            parts.append(_paragraph("No known mistake matches. But:") + f"<ul>{items}</ul>")
+        if self._nothing_named():
+            parts.append(_paragraph(self._nothing_named()))
+        parts += [_paragraph(f"→ {_code(sentence)}") for sentence in self.broken]
         rows = "".join(_row(label, value) for label, value in self._facts())
         if rows:
             parts.append(f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>')
         if self._missed():
             parts.append(_paragraph(escape(f"Points missed: {', '.join(self._missed())}")))
         if self.printed_length:
-            text = "\n".join(self.printed.splitlines()[:12])
+            text = "\n".join(self._printed())
             parts.append(_paragraph(f"Your code printed {self.printed_length} characters:"))
             parts.append(f'<pre style="margin:.2em 0">{escape(text)}</pre>')
         if self.outcome != "right":
             parts.append(_paragraph(_code(f'Stuck? `hint("{self.exercise}")`')))
         body = "".join(f"<div>{part}</div>" for part in parts)
-        return (f'<div role="group" aria-label="{escape(self.headline)}" '
-                f'style="border-left:.25em solid currentColor;padding:.2em .8em">{body}</div>')
+        return (f'<div role="group" aria-label="Check of {escape(self.exercise)}" '
+                f'style="border-left:.25em solid;padding:.2em .8em">{body}</div>')
 
 
 def numbers(values):
@@ -186,10 +207,22 @@ def numbers(values):
     return f"[{', '.join(shown)}{more}]"
 
 
+def _aligned(*rows):
+    """Rows of numbers with their commas one below the other, if they have equally many."""
+    cells = [row.split(", ") for row in rows]
+    if len({len(row) for row in cells}) > 1 or not all(row.startswith("[") for row in rows):
+        return rows
+    cells = [[row[0][1:], *row[1:]] for row in cells]  # without the bracket, which stays in front
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = ([text.rjust(width) for text, width in zip(row, widths, strict=True)]
+              for row in cells)
+    return tuple(f"[{', '.join(row)}" for row in padded)
+
+
 def _mistake_html(mistake):
     link = ""
     if mistake.lesson:
-        title = mistake.lesson.split("/")[-1].replace("-", " ")
+        title = mistake.lesson.split("/")[-1].replace("-", " ").capitalize()
         link = (f' <a href="{LESSON_ROOT}{escape(mistake.lesson)}.ipynb" '
                 f'style="text-decoration:underline">Read “{escape(title)}”</a>')
     return f"→ {_code(mistake.sentence)}{link}"
@@ -197,8 +230,9 @@ def _mistake_html(mistake):
 
 def _row(label, value):
     cell = "text-align:left;vertical-align:top;padding:.1em .8em .1em 0"
-    return (f'<tr><th scope="row" style="{cell};font-weight:normal;white-space:nowrap">'
-            f'{escape(label)}</th><td style="{cell};font-family:monospace">{escape(value)}</td>'
+    return (f'<tr style="background:none"><th scope="row" '
+            f'style="{cell};font-weight:normal;white-space:nowrap">{escape(label)}</th>'
+            f'<td style="{cell};font-family:monospace;white-space:pre-wrap">{escape(value)}</td>'
             "</tr>")
 
 
