@@ -37,8 +37,8 @@ class Output:
 class Knob:
     """One mistake: settings that turn the exercise's faulty family away from the right answer.
 
-    ``masks`` names the parameters of the family that lose their effect once this knob is turned;
-    pairs with a knob on such a parameter are not formed, they would be the same answer again.
+    ``masks`` names the parameters of the family, or the ids of knobs, that lose their effect once
+    this knob is turned; such pairs are not formed, they would be the same answer again.
     """
 
     id: str
@@ -49,8 +49,10 @@ class Knob:
     masks: tuple[str, ...] = ()
 
     def combines_with(self, other):
-        mine, its = set(self.settings), set(other.settings)
-        return not (mine & its or mine & set(other.masks) or its & set(self.masks))
+        if set(self.settings) & set(other.settings):
+            return False
+        mine, its = {self.id, *self.settings}, {other.id, *other.settings}
+        return not (mine & set(other.masks) or its & set(self.masks))
 
 
 @dataclass(frozen=True)

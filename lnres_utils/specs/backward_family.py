@@ -66,7 +66,7 @@ KNOBS = tuple(
     for id, settings, sentence, masks in (
         ("statistics-constant", {"mean_term": 0.0, "variance_term": 0.0},
          "Mean and variance are treated as constants: dx lacks both terms that come from them.",
-         ("terms", "inner")),
+         ("terms", "inner", "gain-after")),
         ("mean-term-missing", {"mean_term": 0.0},
          "dx lacks the term of the mean: its sum over the features is not zero.", ()),
         ("variance-term-missing", {"variance_term": 0.0},

@@ -12,15 +12,18 @@ CHAPTER = "feature-axis"
 VISIBLE_EPS = 0.1  # an epsilon that shows: the rows below have variances from far under it to over
 
 
-def hidden_states(rng, shape, eps=None, axis=-1):
-    """Rows with mean 2 and standard deviation 3; with ``eps`` also rows of variance around it."""
+def hidden_states(rng, shape, eps=None, axis=-1, size=1):
+    """Rows with mean 2 and standard deviation 3; with ``eps`` also rows of variance around it.
+
+    ``size`` scales it all: with 0.03 even the mean square of the whole array is below ``eps``.
+    """
     x = rng.normal(2, 3, size=shape)
     if eps is None:
         return x
     rows = np.moveaxis(x, axis, -1)  # a view: writing to it writes to x
     scales = np.resize([1, 0.1, 0.3, 0.01], rows.shape[:-1])[..., None]
     means = rng.normal(1, 1, rows.shape[:-1])[..., None]
-    rows[...] = (rows - 2) * scales * np.sqrt(eps / 0.1) + means
+    rows[...] = ((rows - 2) * scales + means) * np.sqrt(eps / 0.1) * size
     return x
 
 
@@ -29,69 +32,94 @@ def affine(rng, width):
     return {"gamma": rng.uniform(0.4, 2, width), "beta": rng.uniform(-1.5, 1.5, width) + 0.2}
 
 
+def plain(width):
+    """A gain of one and a bias of zero: a slip in the affine part costs no other points."""
+    return {"gamma": np.ones(width), "beta": np.zeros(width)}
+
+
 def _standardize_cases(rng):
-    x = hidden_states(rng, 7)
-    tiny = rng.normal(1, 0.004, 6)  # variance near 1e-5
+    def case(size, **eps):
+        variance = eps.get("eps", 1e-5)
+        return {"x": rng.normal(2, 1, size) * np.sqrt(variance), **eps}
+
     return [
-        Case("small variance", {"x": rng.normal(1, 0.3, 6), "eps": VISIBLE_EPS}),
-        Case("small variance", {"x": rng.normal(-2, 0.01, 5), "eps": VISIBLE_EPS}),
-        Case("values", {"x": x, "eps": 1e-5}),
-        Case("default epsilon", {"x": tiny}),
+        Case("small variance", case(6, eps=VISIBLE_EPS)),
+        Case("small variance", {"x": rng.normal(0.05, 0.03, 5), "eps": VISIBLE_EPS}),
+        Case("values", {"x": hidden_states(rng, 7), "eps": 1e-5}),
+        Case("default epsilon", case(6)),
     ]
 
 
 def _layer_norm_cases(rng):
-    plain = {"gamma": np.ones(5), "beta": np.zeros(5)}
-    visible = hidden_states(rng, (3, 4, 6), VISIBLE_EPS)
+    visible = {"eps": VISIBLE_EPS}
     single = {**affine(rng, 7), "x": hidden_states(rng, (2, 3, 7), VISIBLE_EPS)}
     single = {name: value.astype(np.float32) for name, value in single.items()}
+    square = {**affine(rng, 4), "x": hidden_states(rng, (4, 4, 4), 1e-5, size=0.03)}
+    square = {name: value.astype(np.float32) for name, value in square.items()}
+
+    def other_rank(*shape):
+        x = hidden_states(rng, shape, VISIBLE_EPS)
+        return Case("other ranks", {"x": x, **affine(rng, shape[-1]), **visible})
+
     return [
-        Case("small variance", {"x": visible, **affine(rng, 6), "eps": VISIBLE_EPS}),
-        Case("values", {"x": hidden_states(rng, (2, 3, 5)), **plain, "eps": 1e-5}),
+        Case("small variance", {"x": hidden_states(rng, (3, 4, 6), VISIBLE_EPS), **plain(6),
+                                **visible}),
+        Case("small variance", {"x": hidden_states(rng, (2, 4, 5), VISIBLE_EPS, size=0.03),
+                                **plain(5), **visible}),
+        Case("values", {"x": hidden_states(rng, (2, 3, 5)), **plain(5), "eps": 1e-5}),
         Case("gain and bias", {"x": hidden_states(rng, (3, 2, 5)), **affine(rng, 5), "eps": 1e-5}),
-        Case("default epsilon", {"x": hidden_states(rng, (2, 4, 5), 1e-5), **affine(rng, 5)}),
-        Case("other ranks", {"x": hidden_states(rng, 7, VISIBLE_EPS), **affine(rng, 7),
-                             "eps": VISIBLE_EPS}),
-        Case("other ranks", {"x": hidden_states(rng, (4, 6), VISIBLE_EPS), **affine(rng, 6),
-                             "eps": VISIBLE_EPS}),
-        Case("other ranks", {"x": hidden_states(rng, (2, 3, 4, 5), VISIBLE_EPS), **affine(rng, 5),
-                             "eps": VISIBLE_EPS}),
-        Case("float32", {**single, "eps": VISIBLE_EPS}),
-        Case("", {"x": hidden_states(rng, (5, 5, 5)), **affine(rng, 5), "eps": 1e-5}, judged=False),
+        Case("default epsilon", {"x": hidden_states(rng, (2, 4, 5), 1e-5), **plain(5)}),
+        other_rank(7),
+        other_rank(4, 6),
+        other_rank(2, 3, 4, 5),
+        Case("float32", {**single, **visible}),
+        Case("", {"x": hidden_states(rng, (5, 5, 5), VISIBLE_EPS), **affine(rng, 5), **visible},
+             judged=False),
+        Case("", {"x": hidden_states(rng, (4, 4, 4), VISIBLE_EPS, size=0.03), **affine(rng, 4),
+                  **visible}, judged=False),
+        Case("", square, judged=False),
     ]
 
 
 def _axis_norm_cases(rng):
-    def case(group, shape, kind, **more):
-        x = hidden_states(rng, shape, VISIBLE_EPS)
-        x += rng.normal(0, 0.05, shape[-1]) + rng.normal(0, 0.05, (shape[0], 1, 1))
-        return Case(group, {"x": x, "kind": kind, **more, "eps": VISIBLE_EPS})
+    def case(group, shape, kind, size=1, judged=True, **more):
+        eps = more.get("eps", 1e-5)
+        x = hidden_states(rng, shape, eps, size=size)
+        apart = rng.normal(0, 0.05, shape[-1]) + rng.normal(0, 0.05, (shape[0], 1, 1))
+        x += apart * np.sqrt(eps / 0.1) * size
+        return Case(group, {"x": x, "kind": kind, **more}, judged=judged)
 
+    visible = {"groups": 1, "eps": VISIBLE_EPS}
     return [
-        case("layer", (2, 3, 6), "layer", groups=1),
-        case("batch", (3, 4, 5), "batch", groups=1),
-        case("instance", (3, 4, 6), "instance", groups=1),
-        case("group", (2, 3, 12), "group", groups=3),
-        case("group", (3, 2, 10), "group", groups=2),
-        case("group", (2, 5, 6), "group", groups=1),
-        Case("layer", {"x": hidden_states(rng, (3, 2, 5), 1e-5), "kind": "layer"}),
+        case("layer", (2, 3, 6), "layer", **visible),
+        case("batch", (3, 4, 5), "batch", **visible),
+        case("instance", (3, 4, 6), "instance", **visible),
+        case("group", (2, 3, 12), "group", groups=3, eps=VISIBLE_EPS),
+        case("group", (3, 2, 10), "group", groups=2, eps=VISIBLE_EPS),
+        case("group", (2, 5, 6), "group", **visible),
+        case("layer", (3, 2, 5), "layer"),
+        *(case("", (3, 4, 6), kind, size=0.03, judged=False, **visible)
+          for kind in ("layer", "batch", "instance", "group")),
+        *(case("", (2, 4, 5), kind, judged=False) for kind in ("batch", "instance")),
     ]
 
 
 def _channel_norm_cases(rng):
-    def case(group, shape, eps, judged=True, **more):
-        x = hidden_states(rng, shape, VISIBLE_EPS, axis=1)
-        x += rng.normal(0, 0.05, (1, shape[1], 1, 1))
-        return Case(group, {"x": x, **affine(rng, shape[1]), **more, **eps}, judged=judged)
+    def case(group, shape, eps=None, size=1, gain=None, judged=True):
+        variance = 1e-5 if eps is None else eps
+        x = hidden_states(rng, shape, variance, axis=1, size=size)
+        x += rng.normal(0, 0.05, (1, shape[1], 1, 1)) * np.sqrt(variance / 0.1) * size
+        values = {"x": x, **(gain or affine(rng, shape[1]))}
+        return Case(group, values if eps is None else {**values, "eps": eps}, judged=judged)
 
-    visible = {"eps": VISIBLE_EPS}
-    plain = {"gamma": np.ones(6), "beta": np.zeros(6)}
-    tiny = {"x": hidden_states(rng, (2, 7, 3, 4), 1e-5, axis=1)}
     return [
-        case("gain and bias", (2, 5, 3, 4), visible),
-        case("values", (3, 6, 2, 4), visible, **plain),
-        case("default epsilon", (2, 7, 3, 4), {}, **tiny),
-        case("", (5, 5, 5, 5), visible, judged=False),
+        case("values", (3, 6, 2, 4), VISIBLE_EPS, gain=plain(6)),
+        case("gain and bias", (2, 5, 3, 4), VISIBLE_EPS),
+        case("default epsilon", (2, 7, 3, 4), gain=plain(7)),
+        case("", (2, 5, 3, 4), VISIBLE_EPS, size=0.03, gain=plain(5), judged=False),
+        case("", (5, 5, 5, 5), VISIBLE_EPS, judged=False),
+        case("", (4, 4, 4, 4), VISIBLE_EPS, size=0.03, judged=False),
+        case("", (4, 4, 4, 4), judged=False),
     ]
 
 
@@ -113,21 +141,27 @@ def _backward_cases(rng):
 
 
 def _module_cases(rng):
-    def inputs(task, shape, eps):
-        values = affine(rng, shape[-1])
-        return {"task": task, "x": hidden_states(rng, shape, eps), "weight": values["gamma"],
-                "bias": values["beta"], "dy": rng.normal(size=shape), "rate": 0.2, "eps": eps}
+    def inputs(task, shape, eps, size=1, **values):
+        gain = affine(rng, shape[-1])
+        return {"task": task, "x": hidden_states(rng, shape, eps, size=size),
+                "weight": gain["gamma"], "bias": gain["beta"], "dy": rng.normal(size=shape),
+                "rate": 0.2, "eps": eps, **values}
 
-    default = inputs("fresh", (3, 2, 5), 1e-5)
-    del default["eps"]
+    def default(task):
+        case = inputs(task, (3, 2, 5), 1e-5)
+        del case["eps"]
+        return case
+
     return [
         Case("state_dict", inputs("state", (2, 3, 6), VISIBLE_EPS)),
         Case("forward", inputs("forward", (2, 3, 5), VISIBLE_EPS)),
         Case("forward", inputs("forward", (3, 4, 2, 6), VISIBLE_EPS)),
         Case("as built", inputs("fresh", (3, 4, 6), VISIBLE_EPS)),
-        Case("as built", default),
+        Case("as built", default("fresh")),
         Case("gradient", inputs("backward", (2, 4, 5), VISIBLE_EPS)),
         Case("training", inputs("train", (4, 2, 6), VISIBLE_EPS)),
+        Case("", inputs("fresh", (2, 4, 5), VISIBLE_EPS, size=0.03), judged=False),
+        Case("", default("forward"), judged=False),
     ]
 
 
@@ -205,10 +239,37 @@ _CHANNEL_KNOBS = (
 _MODULE_KNOBS = module_family.KNOBS + (module_family.RMS,) + tuple(
     knob for knob in _NORM_KNOBS + knobs.AXES + knobs.AFFINE if knob.id in module_family.SHARED)
 
-_CONSTANT = Equivalent(
-    (frozenset({"statistics-constant"}),
-     frozenset({"mean-term-missing", "variance-term-missing"})),
-    "treating both statistics as constants is leaving out both of their terms",
+
+
+def _equivalent(reason, *hypotheses):
+    return Equivalent(tuple(map(frozenset, hypotheses)), reason)
+
+
+_COPIED = _equivalent("it is the two slips under one name, because they are copied together",
+                      {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
+
+_THREE_AXES = tuple(
+    _equivalent("code that accepts three axes only shows just these, and on them both are the same",
+                {first, "three-axes-only"}, {second, "three-axes-only"})
+    for first, second in (("over-tokens", "over-axis-1"),
+                          ("over-tokens-and-features", "over-all-but-batch"),
+                          ("over-batch-and-tokens", "over-all-but-features"))
+)
+
+_CONSTANT = _equivalent("treating both statistics as constants leaves out both of their terms",
+                        {"statistics-constant"}, {"mean-term-missing", "variance-term-missing"})
+
+_UNLOADED = tuple(
+    _equivalent("weights that do not load leave only the module as built, and there both give a "
+                "constant one", {id, "gain-zero-bias-one"}, {id, "gain-bias-swapped"})
+    for id in module_family.DO_NOT_LOAD
+)
+
+_UNUSED = (
+    _equivalent("a gain that is not applied does not train either",
+                {"gain-missing", "nothing-trains"}, {"gain-missing", "bias-not-trained"}),
+    _equivalent("a bias that is not added does not train either",
+                {"bias-missing", "nothing-trains"}, {"bias-missing", "gain-not-trained"}),
 )
 
 _EXERCISES = (
@@ -218,6 +279,7 @@ _EXERCISES = (
         cases=_standardize_cases, drive=drive.standardize,
         reference=lambda inputs: {"y": norms.standardize(inputs["x"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_standardize, knobs=_NORM_KNOBS,
+        equivalents=(_COPIED,),
         groups={"values": 1, "small variance": 1, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -236,6 +298,7 @@ _EXERCISES = (
         family=norm_family.faulty_layer_norm,
         knobs=(_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.RANK
                + knobs.DTYPE),
+        equivalents=(_COPIED, *_THREE_AXES),
         groups={"values": 2, "gain and bias": 2, "small variance": 1, "default epsilon": 1,
                 "other ranks": 2, "float32": 1, INPUT_KEPT: 1},
         outputs={"y": Output(dtype=True)}, properties=_LAYER_NORM_LAWS,
@@ -254,6 +317,7 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.axis_norm(
             inputs["x"], inputs["kind"], inputs.get("groups", 1), inputs.get("eps", 1e-5))},
         family=norm_family.faulty_axis_norm, knobs=knobs.FOUR_NORMS + _NORM_KNOBS,
+        equivalents=(_COPIED,),
         groups={"layer": 1, "batch": 2, "instance": 2, "group": 3, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -272,6 +336,7 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.channel_norm(
             inputs["x"], inputs["gamma"], inputs["beta"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_channel_norm, knobs=_CHANNEL_KNOBS,
+        equivalents=(_COPIED,),
         groups={"values": 2, "gain and bias": 2, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -315,6 +380,7 @@ _EXERCISES = (
         parameters=("width", "eps=1e-5"),
         cases=_module_cases, drive=drive.norm_module, reference=_module_reference,
         family=module_family.faulty_module, knobs=_MODULE_KNOBS, array="torch tensor",
+        equivalents=(_COPIED, *_UNLOADED, *_UNUSED),
         groups={"as built": 2, "state_dict": 2, "forward": 3, "gradient": 1, "training": 2},
         outputs={"y": Output(), "dx": Output(), "state": Output()},
         hints=(

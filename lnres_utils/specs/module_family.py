@@ -69,7 +69,14 @@ def faulty_module(
     return LayerNorm
 
 
-def _knob(id, settings, sentence, case="", lesson=TORCH, masks=()):
+DO_NOT_LOAD = ("parameters-renamed", "scalar-parameters", "parameters-of-shape-1-d",
+               "plain-tensors", "eps-trained")
+_NEEDS_WEIGHTS = ("statistics-detached", "affine-before-norm", "gain-missing", "bias-missing",
+                  "affine-missing", "bias-before-gain")  # invisible with a gain of 1, a bias of 0
+
+
+def _knob(id, settings, sentence, case="", lesson=TORCH):
+    masks = _NEEDS_WEIGHTS if id in DO_NOT_LOAD else ()
     return Knob(id, settings, sentence, lesson, case, masks)
 
 

@@ -25,15 +25,15 @@ def faulty_normalize(
     """
     if ndim is not None and x.ndim != ndim:
         raise ValueError(f"{ndim} axes expected")
+    eps = eps if eps_value is None else eps_value
     keep = {"axis": axes, "keepdims": keepdims == "kept"}
     if spread == "min-max":
         low, high = x.min(**keep), x.max(**keep)
-        return ((x - low) / (high - low + eps)).astype(dtype or x.dtype)
+        return ((x - low) / (high - low + _added(eps, eps_place))).astype(dtype or x.dtype)
     if spread == "softmax":
         weights = np.exp(x - x.max(axis=axes, keepdims=True))
         return (weights / weights.sum(**keep)).astype(dtype or x.dtype)
 
-    eps = eps if eps_value is None else eps_value
     mean = np.median(x, **keep) if center == "median" else x.mean(**keep)
     if center in ("uncentered", "uncentered-spread"):
         deviation = x
@@ -58,9 +58,9 @@ def _scale(deviation, keep, count, eps, ddof, eps_place, spread):
     if spread == "one":
         return np.ones(())
     if spread == "mad":
-        return np.mean(np.abs(deviation), **keep) + eps
+        return np.mean(np.abs(deviation), **keep) + _added(eps, eps_place)
     if spread == "range":
-        return deviation.max(**keep) - deviation.min(**keep) + eps
+        return deviation.max(**keep) - deviation.min(**keep) + _added(eps, eps_place)
     with np.errstate(divide="ignore"):
         denominator = 1 if spread == "sum" else count - ddof
         variance = np.sum(deviation**2, **keep) / np.float64(denominator)
@@ -75,6 +75,11 @@ def _scale(deviation, keep, count, eps, ddof, eps_place, spread):
         "max-std": lambda: np.maximum(np.sqrt(variance), eps),
         "max-var": lambda: np.sqrt(np.maximum(variance, eps)),
     }[eps_place]()
+
+
+def _added(eps, eps_place):
+    """What is added to a spread that has no root."""
+    return 0 if eps_place == "missing" else eps
 
 
 def faulty_affine(z, gamma, beta, affine="after"):

@@ -1,4 +1,8 @@
-"""The knobs of the faulty family of normalizations: each mistake in one sentence."""
+"""The knobs of the faulty family of normalizations: each mistake in one sentence.
+
+A knob that also sets a parameter to its value at rest forms no pair with the knobs of that
+parameter: nobody makes such pairs, and no input would tell some of them from a single mistake.
+"""
 
 from lnres_utils.checking import Knob
 
@@ -7,6 +11,7 @@ WHICH_AXIS = "feature-axis/which-axis"
 SCALE = "feature-axis/scale-bias-epsilon"
 TORCH = "feature-axis/matching-pytorch"
 
+_OWN_EPS = {"eps_value": None, "default_eps": 1e-5}  # forms no pair with another epsilon
 _STATISTICS = ("ddof", "eps_place", "eps_value", "default_eps")
 
 VARIANCE = (
@@ -26,24 +31,29 @@ VARIANCE = (
     Knob("no-root", {"spread": "var"},
          "The output is divided by the variance; it should be divided by its square root.",
          ONE_VECTOR, "", masks=("eps_place",)),
-    Knob("mean-absolute-deviation", {"spread": "mad"},
-         "The spread is the mean absolute deviation; layer normalization uses the standard "
-         "deviation.",
-         ONE_VECTOR, "S3-mean-absolute-deviation", masks=("ddof", "eps_place")),
-    Knob("range-for-std", {"spread": "range"},
-         "The output is divided by max − min; layer normalization divides by the standard "
-         "deviation.",
-         ONE_VECTOR, "", masks=("ddof", "eps_place")),
-    Knob("min-max", {"spread": "min-max"},
-         "This is min-max scaling to the interval [0, 1], not mean and variance.",
-         ONE_VECTOR, "S3-min-max", masks=("ddof", "eps_place", "center")),
+    *(Knob(id + suffix, {"spread": spread, **place, **also}, sentence, ONE_VECTOR, case, masks)
+      for id, spread, also, sentence, case in (
+          ("mean-absolute-deviation", "mad", {},
+           "The spread is the mean absolute deviation; layer normalization uses the standard "
+           "deviation.", "S3-mean-absolute-deviation"),
+          ("range-for-std", "range", {"center": "mean", "default_eps": 1e-5},
+           "The output is divided by max − min; layer normalization divides by the standard "
+           "deviation.", ""),
+          ("min-max", "min-max", {"center": "mean", "default_eps": 1e-5},
+           "This is min-max scaling to the interval [0, 1], not mean and variance.",
+           "S3-min-max"),
+      )
+      for suffix, place, masks in (
+          ("", {"eps_place": "inside"}, ("ddof",)),
+          ("-without-eps", {"eps_place": "missing"}, ("ddof", "eps_value", "default_eps")),
+      )),
     Knob("softmax", {"spread": "softmax"},
          "This is a softmax: positive numbers that sum to one, not mean zero and variance one.",
          ONE_VECTOR, "S3-softmax", masks=(*_STATISTICS, "center")),
-    Knob("centered-only", {"spread": "one"},
+    Knob("centered-only", {"spread": "one", "center": "mean"},
          "The mean is subtracted, but nothing is divided by the standard deviation.",
          ONE_VECTOR, "S3-centered-only", masks=_STATISTICS),
-    Knob("multiplied-by-std", {"spread": "product"},
+    Knob("multiplied-by-std", {"spread": "product", "center": "mean", "default_eps": 1e-5},
          "The deviation is multiplied by the standard deviation; it should be divided by it.",
          ONE_VECTOR, ""),
 )
@@ -75,14 +85,14 @@ EPSILON = (
     Knob("eps-missing", {"eps_place": "missing"},
          "ε has no effect: it is missing, or replaced by something so small that it does nothing.",
          SCALE, "LN-19", masks=("eps_value", "default_eps")),
-    Knob("eps-squared", {"eps_place": "squared"},
+    Knob("eps-squared", {"eps_place": "squared", **_OWN_EPS},
          "ε is squared before it is added to the variance.", SCALE, ""),
     Knob("eps-twice", {"eps_place": "both"},
          "ε is added twice: under the root and again outside it.", SCALE, ""),
-    Knob("max-std-eps", {"eps_place": "max-std"},
+    Knob("max-std-eps", {"eps_place": "max-std", **_OWN_EPS},
          "The divisor is max(std, ε); layer normalization adds ε to the variance.",
          SCALE, "S3-max-for-plus"),
-    Knob("max-var-eps", {"eps_place": "max-var"},
+    Knob("max-var-eps", {"eps_place": "max-var", **_OWN_EPS},
          "The variance is clipped at ε from below; layer normalization adds ε to it.",
          SCALE, "S3-max-for-plus"),
     *(Knob(f"eps-fixed-{value}", {"eps_value": float(value)},
@@ -111,8 +121,9 @@ _KEEPDIMS = (
 )
 KEEPDIMS = (
     Knob("no-keepdims", {"keepdims": "lost"}, _KEEPDIMS, WHICH_AXIS, "LN-08"),
-    Knob("no-keepdims-right-variance", {"keepdims": "lost-late"}, _KEEPDIMS, WHICH_AXIS, "LN-08",
-         masks=("spread", "center")),
+    Knob("no-keepdims-right-variance",
+         {"keepdims": "lost-late", "spread": "std", "center": "mean"}, _KEEPDIMS, WHICH_AXIS,
+         "LN-08"),
 )
 
 RANK = (
@@ -130,7 +141,7 @@ AXES = (
          WHICH_AXIS, "LN-03"),
     Knob("over-batch", {"axes": 0},
          "The statistics run over axis 0, the batch: every example changes the others.",
-         WHICH_AXIS, "LN-04"),
+         WHICH_AXIS, "LN-04", masks=("keepdims",)),
     Knob("over-tokens-and-features", {"axes": (-2, -1)},
          "One mean and one variance are shared by all tokens of an example; each token needs its "
          "own.",
@@ -141,13 +152,13 @@ AXES = (
          WHICH_AXIS, "LN-05"),
     Knob("over-batch-and-tokens", {"axes": (0, 1)},
          "The statistics run over axes 0 and 1, batch and tokens: that is batch normalization.",
-         WHICH_AXIS, "LN-06"),
+         WHICH_AXIS, "LN-06", masks=("keepdims",)),
     Knob("over-all-but-features", {"axes": "all-but-last"},
          "The statistics run over every axis but the last: that is batch normalization.",
-         WHICH_AXIS, "LN-06"),
+         WHICH_AXIS, "LN-06", masks=("keepdims",)),
     Knob("over-everything", {"axes": None},
          "One mean and one variance are taken over the whole array; each token needs its own.",
-         WHICH_AXIS, "LN-05"),
+         WHICH_AXIS, "LN-05", masks=("keepdims",)),
 )
 
 AFFINE = (
@@ -158,10 +169,13 @@ AFFINE = (
          "Gain and bias are applied to x before it is normalized; they belong after, on the "
          "normalized values.",
          SCALE, "S3-affine-before-norm"),
-    Knob("gain-missing", {"affine": "no-gain"}, "The gain γ is not applied.", SCALE, ""),
-    Knob("bias-missing", {"affine": "no-bias"}, "The bias β is not added.", SCALE, ""),
+    Knob("gain-missing", {"affine": "no-gain"}, "The gain γ is not applied.", SCALE, "",
+         masks=("gain-starts-small", "gain-not-trained")),
+    Knob("bias-missing", {"affine": "no-bias"}, "The bias β is not added.", SCALE, "",
+         masks=("bias-not-trained",)),
     Knob("affine-missing", {"affine": "none"},
-         "Neither the gain γ nor the bias β is applied.", SCALE, ""),
+         "Neither the gain γ nor the bias β is applied.", SCALE, "",
+         masks=("affine_axis", "init", "nothing-trains", "gain-not-trained", "bias-not-trained")),
     Knob("bias-before-gain", {"affine": "bias-first"},
          "The bias is multiplied by the gain, (z + β)·γ; it should be added last, z·γ + β.",
          SCALE, "S3-bias-before-gain"),
@@ -238,9 +252,9 @@ def channel_axes():
              "channels are axis 1.", ()),
             ("over-all-but-channels", {"axes": (0, 2, 3)},
              "The statistics run over batch, height and width: that is batch normalization.", ()),
-            ("over-batch", {"axes": 0}, "The statistics run over the batch.", ()),
+            ("over-batch", {"axes": 0}, "The statistics run over the batch.", ("keepdims",)),
             ("over-everything", {"axes": None},
-             "One mean and one variance are taken over the whole array.", ()),
+             "One mean and one variance are taken over the whole array.", ("keepdims",)),
             ("affine-on-width", {"affine_axis": -1},
              "Gain and bias line up with the width of the image; they belong to the channels.",
              ()),

@@ -1,0 +1,92 @@
+"""Random legal inputs of every exercise, wider than the cases of its check.
+
+``fresh_inputs(exercise, rng, count)`` gives that many input mappings. What a check cannot tell
+apart must agree on these as well.
+"""
+
+import numpy as np
+
+EPSILONS = (None, 1e-12, 1e-5, 1e-3, 0.1, 1.0)
+
+
+def _epsilon(rng):
+    eps = EPSILONS[rng.integers(len(EPSILONS))]
+    return {} if eps is None else {"eps": eps}
+
+
+def _shape(rng, rank):
+    if rng.random() < 0.25:
+        return (int(rng.integers(2, 6)),) * rank  # equal sizes are legal, too
+    return tuple(int(size) for size in rng.integers(2, 8 if rank > 1 else 33, rank))
+
+
+def _hidden(rng, shape):
+    rows = (shape[0],) + (1,) * (len(shape) - 1)
+    scale = 10 ** rng.uniform(-3, 1.5, rows if len(shape) > 1 else ())
+    offset = rng.normal(0, 2, rows if len(shape) > 1 else ()) * 10 ** rng.uniform(-2, 1)
+    return rng.normal(size=shape) * scale + offset
+
+
+def _standardize(rng):
+    return {"x": _hidden(rng, _shape(rng, 1)), **_epsilon(rng)}
+
+
+def _layer_norm(rng):
+    shape = _shape(rng, int(rng.integers(1, 6)))
+    inputs = {"x": _hidden(rng, shape), "gamma": rng.normal(1, 0.5, shape[-1]),
+              "beta": rng.normal(0, 1, shape[-1])}
+    if rng.random() < 0.2:
+        inputs["x"] = rng.normal(1, 1, shape)  # single precision: no extremes
+        single = {name: value.astype(np.float32) for name, value in inputs.items()}
+        return {**single, "eps": 0.01}
+    return {**inputs, **_epsilon(rng)}
+
+
+def _axis_norm(rng):
+    batch, tokens, width = _shape(rng, 3)
+    kind = str(rng.choice(["layer", "batch", "instance", "group", "group"]))
+    groups = int(rng.integers(1, 4)) if kind == "group" else 1
+    x = _hidden(rng, (batch, tokens, width * groups))
+    eps = _epsilon(rng)
+    return {"x": x, "kind": kind, **({"groups": groups} if eps or groups > 1 else {}), **eps}
+
+
+def _channel_norm(rng):
+    shape = _shape(rng, 4)
+    return {"x": _hidden(rng, shape), "gamma": rng.normal(1, 0.5, shape[1]),
+            "beta": rng.normal(0, 1, shape[1]), **_epsilon(rng)}
+
+
+def _layer_norm_backward(rng):
+    shape = _shape(rng, int(rng.integers(2, 6)))
+    return {"dy": rng.normal(size=shape), "x": _hidden(rng, shape),
+            "gamma": rng.normal(1, 0.5, shape[-1]), **_epsilon(rng)}
+
+
+def _module(rng):
+    shape = _shape(rng, int(rng.integers(2, 5)))
+    task = str(rng.choice(["state", "fresh", "forward", "forward", "backward", "train"]))
+    return {"task": task, "x": _hidden(rng, shape), "weight": rng.normal(1, 0.5, shape[-1]),
+            "bias": rng.normal(0, 1, shape[-1]), "dy": rng.normal(size=shape), "rate": 0.3,
+            **_epsilon(rng)}
+
+
+GENERATORS = {
+    "standardize": _standardize,
+    "layer_norm": _layer_norm,
+    "axis_norm": _axis_norm,
+    "channel_norm": _channel_norm,
+    "layer_norm_backward": _layer_norm_backward,
+    "LayerNorm": _module,
+}
+
+
+def fresh_inputs(exercise, rng, count):
+    """``count`` legal inputs; all inputs there are, where nothing is random."""
+    if exercise.name in GENERATORS:
+        return [GENERATORS[exercise.name](rng) for _ in range(count)]
+    cases = [case.inputs for case in exercise.cases(rng)]
+    fixed = [case.inputs for case in exercise.cases(np.random.default_rng())]
+    if cases != fixed:
+        raise KeyError(f"tests/answers/fresh.py knows no random inputs of {exercise.name}")
+    return cases
