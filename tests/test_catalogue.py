@@ -1,0 +1,96 @@
+"""The catalogue of reported mistakes: each has its place in the course, and the place holds it."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from answers.feature_axis import ANSWERS
+from conftest import checked
+
+from lnres_utils import specs
+
+ROOT = Path(__file__).parent.parent
+FEATURE_AXIS = {f"LN-{number:02}" for number in
+                (1, 2, 3, 4, 5, 6, 8, 9, 10, 14, 15, 16, 18, 19, 20, 23)} | {"AX-14"}
+LATER_CHAPTERS = ("residual-path", "pre-and-post-norm", "rmsnorm", "practical-checks")
+ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a report
+
+
+def read():
+    with open(ROOT / "tests" / "cases.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+ROWS = read()
+
+
+def of_kind(kind):
+    return [pytest.param(row, id=row["case"]) for row in ROWS if row["kind"] == kind]
+
+
+def test_every_item_has_one_row():
+    cases = [row["case"] for row in ROWS]
+    assert len(set(cases)) == len(cases)
+    assert len([case for case in cases if "+" not in case and not case.startswith("S3-")]) == ITEMS
+    assert set(cases) >= FEATURE_AXIS
+
+
+def test_every_row_is_of_a_known_kind_and_has_a_title():
+    for row in ROWS:
+        assert row["kind"] in ("exercise", "lesson", "planned", "out"), row
+        assert row["title"].endswith("."), row
+        assert row["kind"] != "out" or row["note"], row
+
+
+def test_few_items_are_left_out_and_most_of_chapter_1_are_named_by_an_exercise(capsys):
+    kinds = Counter(row["kind"] for row in ROWS)
+    named = {row["case"] for row in ROWS if row["kind"] == "exercise"} & FEATURE_AXIS
+    with capsys.disabled():
+        print(f"\ncatalogue: {len(ROWS)} rows, {dict(kinds)}; feature axis: {len(named)} of "
+              f"{len(FEATURE_AXIS)} named by an exercise", end=" ")
+    assert kinds["out"] <= 8
+    assert len(named) >= 13
+    assert all(row["kind"] in ("exercise", "lesson") for row in ROWS
+               if row["case"] in FEATURE_AXIS)
+
+
+def test_every_case_that_a_check_can_name_has_a_row():
+    names = {knob.case for exercise in specs.exercises.values() for knob in exercise.knobs}
+    assert names - {""} <= {row["case"] for row in ROWS}
+
+
+@pytest.mark.parametrize("row", of_kind("exercise"))
+def test_a_wrong_answer_as_found_in_the_wild_is_named(row):
+    exercise, wrong, mistake = ANSWERS[row["case"]]
+    assert (row["where"], row["expect"]) == (exercise, mistake)
+    report = checked(exercise, wrong)
+    assert report.outcome in ("wrong", "raised")
+    assert report.points < report.max_points
+    assert report.certainty == "one"
+    assert [(each.id, each.case) for each in report.mistakes] == [(mistake, row["case"])]
+
+
+def test_every_wrong_answer_has_its_row():
+    assert set(ANSWERS) == {row["case"] for row in ROWS if row["kind"] == "exercise"}
+
+
+@pytest.mark.parametrize("row", of_kind("lesson"))
+def test_a_lesson_shows_the_case(row):
+    notebook = nbformat.read(ROOT / f"{row['where']}.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if row["expect"] in cell.metadata.get("tags", ())]
+    assert len(cells) == 1, f"one cell of {row['where']} carries the tag {row['expect']}"
+    assert cells[0].cell_type == "code" and cells[0].source.strip()
+    assert cells[0].outputs, "its output is stored, and run again by nbval"
+
+
+@pytest.mark.parametrize("row", of_kind("planned"))
+def test_a_planned_case_belongs_to_a_chapter_still_to_come(row):
+    chapter = row["where"].removeprefix("chapters/")
+    assert chapter in LATER_CHAPTERS
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    assert not [file for file in files if file.startswith(f"{row['where']}/")], (
+        "the chapter is here: give the case an exercise, a lesson or an audit check")
