@@ -20,6 +20,7 @@ from pybtex.style.labels.alpha import LabelStyle as AlphaLabels
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+from sphinx_design.dropdown import dropdown_title
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,13 @@ class DropSolutionLinks(SphinxTransform):
             target = str(node.get("reftarget") or node.get("refuri") or node.get("refid") or "")
             if "solutions/" in target or target.startswith(("sol-", "solutions-")):
                 node.parent.replace(node, nodes.inline("", node.astext()))
+
+
+def unlink_titles(app, doctree, docname):
+    """Make links in the titles of dropdowns plain text: a title is itself a button."""
+    for title in doctree.findall(dropdown_title):
+        for link in list(title.findall(nodes.reference)):
+            link.parent.replace(link, link.children)
 
 
 def mend_html(app, doctree, docname):
@@ -169,6 +177,7 @@ def setup(app):
     app.connect("doctree-read", mark_failed_checks)
     # After the theme's own handlers (500), which still add scripts.
     app.connect("doctree-resolved", mend_html, priority=800)
+    app.connect("doctree-resolved", unlink_titles, priority=800)
     app.connect("html-page-context", complete_page, priority=800)
     app.connect("build-finished", write_extras)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}
