@@ -17,6 +17,6 @@ def unpack(returned, names):
     return dict(zip(names, returned, strict=True))
 
 
-def optional(inputs, *names):
-    """Those keyword arguments that the case sets; the others are left to the answer's defaults."""
-    return {name: inputs[name] for name in names if name in inputs}
+def given(inputs, *names):
+    """The arguments that the case sets, by position: an answer may call its parameters anything."""
+    return [inputs[name] for name in names if name in inputs]

@@ -2,40 +2,37 @@
 
 import numpy as np
 
-from lnres_utils.drives.common import WrongKind, optional, unpack
+from lnres_utils.drives.common import WrongKind, given, unpack
 
 
 def standardize(answer, inputs):
     """``answer(x[, eps])`` on one vector."""
-    return {"y": answer(inputs["x"], **optional(inputs, "eps"))}
+    return {"y": answer(*given(inputs, "x", "eps"))}
 
 
 def layer_norm(answer, inputs):
     """``answer(x, gamma, beta[, eps])``."""
-    arguments = [inputs[name] for name in ("x", "gamma", "beta", "eps") if name in inputs]
-    return {"y": answer(*arguments)}
+    return {"y": answer(*given(inputs, "x", "gamma", "beta", "eps"))}
 
 
 def axis_norm(answer, inputs):
     """``answer(x, kind[, groups[, eps]])``."""
-    arguments = [inputs[name] for name in ("x", "kind", "groups", "eps") if name in inputs]
-    return {"y": answer(*arguments)}
+    return {"y": answer(*given(inputs, "x", "kind", "groups", "eps"))}
 
 
 def layer_norm_backward(answer, inputs):
     """``answer(dy, x, gamma[, eps])`` gives dx, dgamma and dbeta."""
-    arguments = [inputs[name] for name in ("dy", "x", "gamma", "eps") if name in inputs]
-    return unpack(answer(*arguments), ("dx", "dgamma", "dbeta"))
+    return unpack(answer(*given(inputs, "dy", "x", "gamma", "eps")), ("dx", "dgamma", "dbeta"))
 
 
 def predictions(answer, inputs):
     """``answer()`` gives a dict of numbers with the keys asked for."""
-    given = answer()
-    if not isinstance(given, dict):
+    numbers = answer()
+    if not isinstance(numbers, dict):
         raise WrongKind("the returned value is not a dict of numbers")
     outputs = {}
     for name in inputs["questions"].split():
-        value = given.get(name, ...)
+        value = numbers.get(name, ...)
         if value is ... or value is None:
             raise NotImplementedError(f"{name} is not answered yet")
         try:
