@@ -1,5 +1,6 @@
 """The built book and the notebooks as they are stored: what a reader is promised."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -8,10 +9,12 @@ import sys
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 import yaml
+from docutils import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = sorted(
@@ -132,14 +135,26 @@ def test_every_page_says_which_versions_it_was_checked_with(book):
         assert "Report a correction" not in text, "its address is not set"
 
 
-def test_links_of_check_reports_lead_to_pages(book):
-    """In the sources they are notebooks, so that they also work in JupyterLab."""
-    assert "ipynb" in " ".join(
-        str(cell.outputs) for cell in cells(ROOT / "exercises/feature-axis.ipynb", "code")
-    ), "no stored report has a link to test"
+def test_no_page_links_to_a_notebook_but_to_download_it(book):
     for page in pages(book):
         html = page.read_text(encoding="utf-8")
         assert not re.findall(r'href="(?!https?:|[./]*_sources/)[^"]*\.ipynb', html), page.name
+
+
+def test_a_link_in_a_check_report_leads_to_a_page():
+    """In the report it is a notebook beside the exercises, so that it also works in JupyterLab."""
+    spec = importlib.util.spec_from_file_location("course", ROOT / "assets/ext/course.py")
+    course = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(course)
+    report = '<a href="../chapters/feature-axis/which-axis.ipynb#why">Read</a>'
+    tree = nodes.container("", nodes.raw("", report, format="html"))
+    app = SimpleNamespace(
+        env=SimpleNamespace(found_docs={"chapters/feature-axis/which-axis"}),
+        builder=SimpleNamespace(get_relative_uri=lambda page, target: f"{page} -> {target}.html"),
+    )
+    course.mend_html(app, tree, "exercises/feature-axis")
+    page = "exercises/feature-axis -> chapters/feature-axis/which-axis.html"
+    assert tree.astext() == f'<a href="{page}#why">Read</a>'
 
 
 def test_the_in_page_python_gets_the_package(book):

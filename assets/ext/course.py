@@ -32,10 +32,11 @@ THEBE_BLOCKS = ('<script type="text/x-thebe-config">', "<script>kernelName")
 
 
 class Labels(AlphaLabels):
-    """Papers as [BKH16]; the reports, which have no author, by key: [annotated-transformer-119]."""
+    """Papers as [BKH16]; what has no author or year by its key: [annotated-transformer-119]."""
 
     def format_label(self, entry):
-        return super().format_label(entry) if entry.persons else entry.key
+        dated = entry.persons and "year" in entry.fields
+        return super().format_label(entry) if dated else entry.key
 
 
 class BookStyle(PlainStyle):
