@@ -24,13 +24,13 @@ class Case:
 class Output:
     """How one output of a drive is compared, and what its axes are called in a report."""
 
-    compare: str = "close"  # "close": rounding is forgiven; "exact": nothing is
+    compare: str = "close"  # "close": rounding is forgiven; "exact": nothing is; "text": a string
     dtype: bool = False  # whether the dtype is part of the answer
     tolerance: float = 1e-6  # relative and absolute, for float64; 100 times this for float32
 
     def __post_init__(self):
-        if self.compare not in ("close", "exact"):
-            raise ValueError(f"compare is {self.compare!r}; use 'close' or 'exact'")
+        if self.compare not in ("close", "exact", "text"):
+            raise ValueError(f"compare is {self.compare!r}; use 'close', 'exact' or 'text'")
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def describe(value):
 def _output_failure(exercise, outputs):
     """The first output that is not numbers, as a failure of the wrong kind."""
     for name, value in outputs.items():
-        if isinstance(value, (str, np.str_)):
+        if isinstance(value, str) and exercise.outputs[name].compare == "text":
             continue
         problem = None
         if value is None:
@@ -102,6 +102,8 @@ def _output_failure(exercise, outputs):
             problem = f"is {describe(value)}; a {exercise.array} was expected"
         elif value.dtype.kind not in "fiub":
             problem = f"has dtype {value.dtype}; real numbers were expected"
+        elif np.ma.is_masked(value):
+            problem = "has masked entries; a number was expected in each place"
         if problem:
             label = "the returned value" if len(exercise.outputs) == 1 else name
             return Failure("WrongKind", f"{label} {problem}", wrong_kind=True)

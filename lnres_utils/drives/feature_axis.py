@@ -60,21 +60,26 @@ def norm_module(answer, inputs):
         return {"state": " ".join(f"{name}{list(value.shape)}" for name, value in entries)}
     module = module.to(torch.float64)
     if inputs["task"] == "fresh":
-        return {"y": _array(module(x))}
+        return {"y": _output(module, x).detach().numpy()}
     module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")})
-    y = module(x)
+    y = _output(module, x)
     if inputs["task"] == "forward":
-        return {"y": _array(y)}
+        return {"y": y.detach().numpy()}
     (y * torch.tensor(inputs["dy"])).sum().backward()
     if inputs["task"] == "backward":
-        return {"dx": _array(x.grad)}
+        return {"dx": x.grad.numpy()}
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.grad is not None:
                 parameter -= inputs["rate"] * parameter.grad
-    return {"y": _array(module(x))}
+    return {"y": _output(module, x).detach().numpy()}
 
 
-def _array(tensor):
-    """A torch tensor as an array; anything else goes on as it is and is refused by name."""
-    return tensor.detach().numpy() if hasattr(tensor, "detach") else tensor
+def _output(module, x):
+    """What the module gives, if that is a tensor."""
+    y = module(x)
+    if not hasattr(y, "detach"):
+        what = "None: is there a `return`?" if y is None else f"a {type(y).__name__}"
+        raise WrongKind(f"`forward` returned {what}" + ("" if y is None else
+                                                        "; a torch tensor was expected"))
+    return y

@@ -382,7 +382,7 @@ _EXERCISES = (
         family=module_family.faulty_module, knobs=_MODULE_KNOBS, array="torch tensor",
         equivalents=(_COPIED, *_UNLOADED, *_UNUSED),
         groups={"as built": 2, "state_dict": 2, "forward": 3, "gradient": 1, "training": 2},
-        outputs={"y": Output(), "dx": Output(), "state": Output()},
+        outputs={"y": Output(), "dx": Output(), "state": Output("text")},
         hints=(
             "`super().__init__()` first; then two `nn.Parameter` of shape (width,), called weight "
             "and bias.",
