@@ -28,8 +28,9 @@ def test_the_text_counts_what_is_striped(demo, norm):
     demo.get_by_label(norm, exact=True).check()
     together, means = NORMS[norm]
     text = demo.get_by_role("status")
-    assert [int(n) for n in re.findall(r"(\d+) (?:numbers share|such means)", text.inner_text())] \
-        == [together, means]
+    assert [
+        int(n) for n in re.findall(r"(\d+) (?:numbers share|such means)", text.inner_text())
+    ] == [together, means]
     for cell in demo.get_by_role("gridcell").all()[::7]:
         cell.hover()
         expect(demo.locator("[aria-selected=true]")).to_have_count(together)
