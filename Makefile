@@ -78,8 +78,9 @@ test: lint ## both strict books, unit tests, every notebook run again and compar
 lint: $(STAMP) ## the style of all Python files and notebooks
 	$(BIN)/ruff check .
 
+# Opened in exercises/, but served from here: a check's report links to ../chapters/.
 lab: $(STAMP) ## work the exercises in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=exercises
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/exercises
 
 exercises: $(STAMP) ## write exercises/ again from solutions/
 	$(BIN)/python -m lnres_utils.authoring exercises
