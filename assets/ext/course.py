@@ -1,8 +1,9 @@
 """What this book adds to Jupyter Book 1: local scripts, a stamp on each page, links of reports.
 
 Settings (``sphinx: config:`` in ``_config.yml``): ``course_corrections``, the address behind
-"Report a correction", hidden while empty; ``{page}`` in it becomes the page's name. Environment:
-``PYODIDE``, a folder or an address to take the in-page Python from instead of the CDN.
+"Report a correction", hidden while empty; ``{page}`` in it becomes the page's name;
+``course_pyodide``, by default the environment's ``PYODIDE``: a folder or an address to take the
+in-page Python from instead of the CDN.
 """
 
 import html
@@ -55,7 +56,7 @@ def link_assets(app):
     scripts = sorted(static.rglob("*.js"), key=lambda path: (path.name != "common.js", path))
     for path in scripts:
         app.add_js_file(path.relative_to(static).as_posix(), defer="defer")
-    source = os.environ.get("PYODIDE")
+    source = app.config.course_pyodide
     if source:
         if Path(source).is_dir():
             source = "pyodide/"  # relative to the book's root; copied by `write_extras`
@@ -165,7 +166,7 @@ def write_extras(app, exception):
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, path.read_bytes())
-    source = Path(os.environ.get("PYODIDE") or "-")
+    source = Path(app.config.course_pyodide or "-")
     if source.is_dir():
         shutil.copytree(source, Path(app.outdir, "pyodide"), dirs_exist_ok=True)
 
@@ -173,6 +174,7 @@ def write_extras(app, exception):
 def setup(app):
     register_plugin("pybtex.style.formatting", "book", BookStyle)
     app.add_config_value("course_corrections", "", "html")
+    app.add_config_value("course_pyodide", lambda config: os.environ.get("PYODIDE", ""), "html")
     app.connect("builder-inited", link_assets)
     app.add_transform(DropSolutionLinks)
     app.connect("doctree-read", mark_failed_checks)

@@ -217,7 +217,9 @@
     const good = await execute(code, (type, text) => stopped() || cell.receive(type, text));
     if (stopped()) return;
     cell.ran = good ? code : null;
-    cell.say(good ? "Output of your run:" : "Your run ended with an error:");
+    // A failed check ends with an error too, but what it says is its report.
+    const told = good || cell.output.querySelector(".live-html");
+    cell.say(told ? "Output of your run:" : "Your run ended with an error:");
   }
 
   document.addEventListener("DOMContentLoaded", () => {
