@@ -7,7 +7,7 @@ import numpy as np
 
 LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
 SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○"}
-LINE = 80  # characters; longer lists of inputs get a line for each
+LINE = 64  # characters; longer lists of inputs get a line for each
 PRINTED_LINES = 12  # shown of what the answer printed
 
 
