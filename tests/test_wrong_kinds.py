@@ -194,7 +194,7 @@ def test_a_tuple_of_the_wrong_make_gets_a_clear_line(does, words):
     ({**RIGHT, "negative_scale": "minus one"}, "wrong", 5, "'minus one'; a number was expected"),
     ({**RIGHT, "negative_scale": [1, 2]}, "wrong", 5, "a number was expected"),
     ({**RIGHT, "negative_scale": 1j}, "wrong", 5, "a number was expected"),
-    ({**RIGHT, "width_one": float("nan")}, "wrong", 5, "width_one has NaN"),
+    ({**RIGHT, "width_one": float("nan")}, "wrong", 5, "width_one is nan; a number was expected"),
     ([3, 4, 5], "wrong", 0, "not a dict of numbers"),
     (None, "wrong", 0, "not a dict of numbers"),
 ])

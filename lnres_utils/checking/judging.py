@@ -59,8 +59,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
                        **common)
 
     failing = [run for run in judged if not good[id(run)]]
-    found = diagnose(exercise, runs)
-    certainty, named = _name(found)
+    found, certainty, named = _explain(exercise, runs, failing)
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
@@ -76,6 +75,19 @@ def judge_runs(exercise, runs, find_broken=tuple):
 def _expected(exercise, case):
     right = exercise.reference(case.inputs)
     return {name: right[name] for name in case.only or right}
+
+
+def _explain(exercise, runs, failing):
+    """The hypotheses that match, how sure the name is, and the mistakes."""
+    if not exercise.separate:
+        found = diagnose(exercise, runs)
+        return found, *_name(found)
+    found, named = [], ()
+    for run in failing:
+        matching = diagnose(exercise, [run])
+        found += matching
+        named += _name(matching)[1]
+    return found, "one" if len(named) == 1 else "each", named
 
 
 def _name(found):
@@ -135,7 +147,8 @@ def _reason(exercise, failing):
     """One line: the first thing that went wrong, without numbers of a case."""
     run = _clearest(failing)
     if run.failure is None:
-        return ""
+        groups = dict.fromkeys(each.case.group for each in failing)
+        return f"Not right yet: {', '.join(groups)}." if exercise.separate else ""
     if run.failure.wrong_kind or run.failure.not_attempted:
         message = run.failure.message
         return f"{exercise.name}: {message}" + ("" if message.endswith("?") else ".")
@@ -155,6 +168,8 @@ def _clearest(failing):
 
 def _evidence(exercise, failing, expected):
     run = _clearest(failing)
+    if exercise.separate and not run.failure:
+        return None  # the expected number is the answer to the question
     inputs = tuple(f"{name} = {_brief(value)}" for name, value in run.case.inputs.items())
     if run.failure:
         failure = run.failure
@@ -167,9 +182,8 @@ def _evidence(exercise, failing, expected):
         if phrase:
             place, row_given, row_right = _worst_row(
                 exercise.outputs[name], run.outputs.get(name), right[name])
-            label = name + place
-            return Evidence(run.case.group, inputs, output=label, phrase=f"{name} {phrase}",
-                            given=row_given, expected=row_right)
+            return Evidence(run.case.group, inputs, output=name + place,
+                            phrase=f"{name} {phrase}", given=row_given, expected=row_right)
     raise AssertionError("a failing run without a disagreement")
 
 

@@ -103,6 +103,7 @@ class Exercise:
     array: str = "NumPy array"  # what the answer is expected to return
     properties: tuple[Property, ...] = ()
     equivalents: tuple[Equivalent, ...] = ()
+    separate: bool = False  # each case group is a question of its own, diagnosed by itself
     version: int = 1
 
     @property

@@ -44,7 +44,7 @@ class Report:
     outcome : "right", "wrong", "raised" or "not attempted"
     points, max_points : int
     mistakes : tuple of Mistake; ``certainty`` says whether it is "one" mistake, "both" of two at
-        once, or "one of" several that no input of the check can tell apart
+        once, "each" of several (one a question), or "one of" several that no input tells apart
     """
 
     exercise: str
@@ -100,7 +100,7 @@ class Report:
     def _lead(self):
         """The sentence before the named mistakes."""
         count = self._named()
-        if count < 2:
+        if count < 2 or self.certainty == "each":
             return ""
         if self.certainty == "both":
             return "Two mistakes at once give exactly these numbers:"
@@ -131,8 +131,9 @@ class Report:
             given, expected = _aligned(case.given, case.expected)
             yield f"your {case.output}", given
             yield from [("expected", expected)] if expected else []
-        inputs = "; ".join(case.inputs) or "none"
-        yield "inputs", inputs if len(inputs) <= LINE else "\n".join(case.inputs)
+        inputs = "; ".join(case.inputs)
+        if inputs:
+            yield "inputs", inputs if len(inputs) <= LINE else "\n".join(case.inputs)
 
     def _printed(self):
         lines = self.printed.splitlines()

@@ -123,10 +123,11 @@ def _failure(error, answer):
 
 def _first_line(error):
     try:
-        lines = str(error).strip().splitlines()
+        lines = [line.strip() for line in str(error).strip().splitlines()]
     except Exception:  # a learner's exception may even fail to print
         return ""
-    text = lines[0] if lines else ""
+    heading = len(lines) > 1 and lines[0].endswith(":")  # torch says what is missing below
+    text = " ".join(lines[: 2 if heading else 1])
     return text if len(text) <= 300 else text[:300] + " …"
 
 

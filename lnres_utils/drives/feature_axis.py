@@ -36,9 +36,12 @@ def predictions(answer, inputs):
         if value is ... or value is None:
             raise NotImplementedError(f"{name} is not answered yet")
         try:
-            outputs[name] = np.asarray(float(value))
+            number = float(value)
         except (TypeError, ValueError):
-            raise WrongKind(f"{name} is {value!r}; a number was expected") from None
+            number = np.nan
+        if np.isnan(number):
+            raise WrongKind(f"{name} is {value!r}; a number was expected")
+        outputs[name] = np.asarray(number)
     return outputs
 
 

@@ -156,7 +156,7 @@ def _module_cases(rng):
         Case("state_dict", inputs("state", (2, 3, 6), VISIBLE_EPS)),
         Case("forward", inputs("forward", (2, 3, 5), VISIBLE_EPS)),
         Case("forward", inputs("forward", (3, 4, 2, 6), VISIBLE_EPS)),
-        Case("as built", inputs("fresh", (3, 4, 6), VISIBLE_EPS)),
+        Case("as built", inputs("fresh", (3, 4, 2, 6), VISIBLE_EPS)),
         Case("as built", default("fresh")),
         Case("gradient", inputs("backward", (2, 4, 5), VISIBLE_EPS)),
         Case("training", inputs("train", (4, 2, 6), VISIBLE_EPS)),
@@ -354,7 +354,7 @@ _EXERCISES = (
         family=predictions.family, knobs=predictions.KNOBS,
         groups={name: 1 for name in predictions.QUESTIONS},
         outputs={name: Output(tolerance=5e-3) for name in predictions.QUESTIONS},
-        hints=predictions.HINTS, array="number",
+        hints=predictions.HINTS, array="number", separate=True,
     ),
     Exercise(
         name="layer_norm_backward", title="The backward pass by hand", **_COMMON,

@@ -115,8 +115,9 @@ KNOBS = (
 
 SHARED = ("unbiased-variance", "sample-std-plus-eps", "no-root", "eps-outside-root", "eps-missing",
           "eps-fixed-1e-5", "eps-fixed-1e-6", "eps-default-1e-3", "eps-default-1e-6",
-          "eps-default-1e-12", "over-tokens", "over-batch", "over-tokens-and-features",
-          "over-batch-and-tokens", "over-everything", "gain-bias-swapped", "affine-before-norm",
+          "eps-default-1e-12", "over-tokens", "over-axis-1", "over-batch",
+          "over-tokens-and-features", "over-batch-and-tokens", "over-everything",
+          "gain-bias-swapped", "affine-before-norm",
           "gain-missing", "bias-missing", "affine-missing", "bias-before-gain")
 
 RMS = _knob("rms-for-layer-norm", {"centered": False},
