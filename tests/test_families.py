@@ -2,7 +2,9 @@
 
 
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from lnres_utils import specs
 from lnres_utils.checking import diagnose, judge, run_case
 from lnres_utils.checking.diagnosing import hypothesis
 
+ROOT = Path(__file__).parents[1]
 FRESH = 40  # random inputs on which equal hypotheses must stay equal
 
 
@@ -50,10 +53,16 @@ def test_every_single_mistake_is_named_alone(exercise, seed):
 
 def test_every_mistake_says_where_the_book_explains_it(exercise):
     for knob in exercise.knobs:
-        chapter, lesson = knob.lesson.split("/")
-        assert chapter in specs.CHAPTERS and lesson
+        assert knob.lesson in specs.LESSONS, knob.id
         assert knob.sentence.endswith((".", ".)")) and len(knob.sentence) < 260, knob.id
     assert len({knob.id for knob in exercise.knobs}) == len(exercise.knobs)
+
+
+@pytest.mark.parametrize("lesson", specs.LESSONS)
+def test_a_report_calls_a_lesson_by_its_title(lesson):
+    source = (ROOT / "chapters" / f"{lesson}.ipynb").read_text(encoding="utf-8")
+    first = "".join(json.loads(source)["cells"][0]["source"])
+    assert f"\n# {specs.LESSONS[lesson]}\n" in first
 
 
 def test_all_pairs_of_hypotheses_are_told_apart_or_are_declared_the_same(exercise, capsys):

@@ -81,29 +81,33 @@ def _explain(exercise, runs, failing):
     """The hypotheses that match, how sure the name is, and the mistakes."""
     if not exercise.separate:
         found = diagnose(exercise, runs)
-        return found, *_name(found)
+        return found, *_name(exercise, found)
     found, named = [], ()
     for run in failing:
         matching = diagnose(exercise, [run])
         found += matching
-        named += _name(matching)[1]
+        named += _name(exercise, matching)[1]
     return found, "one" if len(named) == 1 else "each", named
 
 
-def _name(found):
+def _name(exercise, found):
     """How sure the name is, and the mistakes of the hypotheses that match."""
     if len(found) == 1:
-        return "one" if len(found[0]) == 1 else "both", tuple(map(_mistake, found[0]))
-    merged = {}
-    for knobs in found:
-        ids = " + ".join(knob.id for knob in knobs)
-        sentence = " And: ".join(knob.sentence for knob in knobs)
-        merged[ids] = Mistake(ids, sentence, knobs[0].lesson, knobs[0].case)
-    return "one of", tuple(merged.values())
+        certainty = "one" if len(found[0]) == 1 else "both"
+        return certainty, tuple(_mistake(exercise, [knob]) for knob in found[0])
+    return "one of", tuple(_mistake(exercise, knobs) for knobs in found)
 
 
-def _mistake(knob):
-    return Mistake(knob.id, knob.sentence, knob.lesson, knob.case)
+def _mistake(exercise, knobs):
+    """One mistake, or several made together told as one."""
+    first = knobs[0]
+    return Mistake(
+        id=" + ".join(knob.id for knob in knobs),
+        sentence=" And: ".join(knob.sentence for knob in knobs),
+        lesson=first.lesson,
+        title=exercise.titles[first.lesson],
+        case=first.case,
+    )
 
 
 def _is_right(exercise, run, expected):
@@ -207,7 +211,7 @@ def _worst_row(output, given, right):
 def _brief(value):
     if not isinstance(value, np.ndarray):
         return repr(value)
-    if value.ndim <= 1 and value.size <= 6:
+    if value.ndim <= 1 and value.size <= 8:
         return numbers(value)
     return f"{value.dtype} array of shape {value.shape}"
 

@@ -99,6 +99,7 @@ class Exercise:
     hints: tuple[str, ...]
     difficulty: int  # 1 to 3
     minutes: int
+    titles: Mapping[str, str]  # of the lessons that its mistakes point to
     kind: str = "function"  # or "class"
     array: str = "NumPy array"  # what the answer is expected to return
     properties: tuple[Property, ...] = ()

@@ -13,11 +13,12 @@ PRINTED_LINES = 12  # shown of what the answer printed
 
 @dataclass(frozen=True)
 class Mistake:
-    """A named mistake: a slug, one sentence, where the book explains it, the catalogue's id."""
+    """A named mistake: a slug, one sentence, the lesson that explains it, the catalogue's id."""
 
     id: str
     sentence: str
     lesson: str = ""
+    title: str = ""
     case: str = ""
 
 
@@ -200,11 +201,11 @@ class Report:
 def numbers(values):
     """A few numbers as text, four significant digits, long rows cut."""
     flat = np.asarray(values).ravel()
-    shown = [f"{float(value):.4g}" for value in flat[:6]]
+    shown = [f"{float(value):.4g}" for value in flat[:8]]
     shown = ["0" if text == "-0" else text for text in shown]
     if np.ndim(values) == 0:
         return shown[0]
-    more = f", … {flat.size - 6} more" if flat.size > 6 else ""
+    more = f", … {flat.size - 8} more" if flat.size > 8 else ""
     return f"[{', '.join(shown)}{more}]"
 
 
@@ -223,9 +224,8 @@ def _aligned(*rows):
 def _mistake_html(mistake):
     link = ""
     if mistake.lesson:
-        title = mistake.lesson.split("/")[-1].replace("-", " ").capitalize()
         link = (f' <a href="{LESSON_ROOT}{escape(mistake.lesson)}.ipynb" '
-                f'style="text-decoration:underline">Read “{escape(title)}”</a>')
+                f'style="text-decoration:underline">Read “{escape(mistake.title)}”</a>')
     return f"→ {_code(mistake.sentence)}{link}"
 
 

@@ -15,6 +15,15 @@ CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebo
     ),
 }
 
+LESSONS = {  # lesson slug: its title, for the links of reports
+    "feature-axis/one-vector": "One vector",
+    "feature-axis/which-axis": "Which axis?",
+    "feature-axis/scale-bias-epsilon": "Scale, bias and ε",
+    "feature-axis/geometry": "Geometry",
+    "feature-axis/matching-pytorch": "Matching PyTorch",
+    "feature-axis/backward-pass": "The backward pass",
+}
+
 
 class _Exercises(Mapping):
     """All exercises by name; a chapter's module is imported on first use."""

@@ -5,7 +5,7 @@ import numpy as np
 from lnres_utils import norms
 from lnres_utils.checking import INPUT_KEPT, Case, Equivalent, Exercise, Output, Property
 from lnres_utils.drives import feature_axis as drive
-from lnres_utils.specs import backward_family, module_family, norm_family, predictions
+from lnres_utils.specs import LESSONS, backward_family, module_family, norm_family, predictions
 from lnres_utils.specs import norm_knobs as knobs
 
 CHAPTER = "feature-axis"
@@ -228,7 +228,7 @@ _LAYER_NORM_LAWS = (
              _moved(2, 0), lambda a, b: _close(a["y"], b["y"])),
 )
 
-_COMMON = {"chapter": CHAPTER}
+_COMMON = {"chapter": CHAPTER, "titles": LESSONS}
 _NORM_KNOBS = knobs.VARIANCE + knobs.CENTER + knobs.EPSILON + knobs.DEFAULT_EPSILON
 
 _CHANNEL_KNOBS = (
