@@ -1,7 +1,5 @@
 """Every mistake is told from every other one, and what cannot be told apart is really the same."""
 
-
-
 import json
 from dataclasses import replace
 from pathlib import Path
