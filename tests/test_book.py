@@ -175,6 +175,18 @@ def test_an_edition_without_solutions_has_no_trace_of_them(book_without_solution
         assert "BEGIN SOLUTION" not in path.read_text(encoding="utf-8"), path
 
 
+def test_exercises_and_solutions_differ_in_name(book):
+    for folder, name in (("exercises", "Exercises: "), ("solutions", "Solutions: ")):
+        html = (book / folder / "feature-axis.html").read_text(encoding="utf-8")
+        assert re.search(rf"<h1>{name}", html)
+        assert re.search(rf"<title>\s*{name}", html)
+        # In the menu, and as what comes next or before.
+        menu = (book / "chapters/glossary.html").read_text(encoding="utf-8")
+        assert re.search(rf'{folder}/feature-axis.html">\s*{name}', menu)
+    html = (book / "exercises/feature-axis.html").read_text(encoding="utf-8")
+    assert re.search(r'class="prev-next-title">Solutions: ', html)
+
+
 def test_the_order_of_lessons_stands_in_the_toc_alone():
     toc = toc_files(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8")))
     assert len(toc) == len(set(toc))

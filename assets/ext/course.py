@@ -1,4 +1,4 @@
-"""What this book adds to Jupyter Book 1: local scripts, a stamp on each page, links of reports.
+"""What this book adds to Jupyter Book 1: scripts, a stamp, links of reports, names of solutions.
 
 Settings (``sphinx: config:`` in ``_config.yml``): ``course_corrections``, the address behind
 "Report a correction", hidden while empty; ``{page}`` in it becomes the page's name;
@@ -83,6 +83,26 @@ class DropSolutionLinks(SphinxTransform):
             target = str(node.get("reftarget") or node.get("refuri") or node.get("refid") or "")
             if "solutions/" in target or target.startswith(("sol-", "solutions-")):
                 node.parent.replace(node, nodes.inline("", node.astext()))
+
+
+class NameSolutions(SphinxTransform):
+    """Call a page of solutions "Solutions: ..." wherever its title is shown.
+
+    Exercises are made from it, so in the notebook its title is theirs; two pages of one name would
+    be next to each other in the book.
+    """
+
+    default_priority = 10
+
+    def apply(self):
+        if not self.env.docname.startswith("solutions/"):
+            return
+        title = next(iter(self.document.findall(nodes.title)), nodes.title())
+        words = title.next_node(nodes.Text)
+        if words is None or not words.startswith("Exercises: "):
+            logger.warning('the title does not begin with "Exercises: "', location=title)
+            return
+        title.replace(words, nodes.Text(words.replace("Exercises", "Solutions", 1)))
 
 
 def unlink_titles(app, doctree, docname):
@@ -177,6 +197,7 @@ def setup(app):
     app.add_config_value("course_pyodide", lambda config: os.environ.get("PYODIDE", ""), "html")
     app.connect("builder-inited", link_assets)
     app.add_transform(DropSolutionLinks)
+    app.add_transform(NameSolutions)
     app.connect("doctree-read", mark_failed_checks)
     # After the theme's own handlers (500), which still add scripts.
     app.connect("doctree-resolved", mend_html, priority=800)
