@@ -102,7 +102,7 @@ def test_a_half_answered_dict_earns_half():
     report = checked("predict_layer_norm", lambda: {"width_one": 3, "largest_of_17": 4,
                                                     "negative_scale": 1})
     assert (report.outcome, report.points) == ("wrong", 2)
-    assert "not answered yet" in report.text
+    assert "is not finished: " in report.text
     assert [mistake.id for mistake in report.mistakes] == ["scale-invariant-with-sign"]
 
 
@@ -265,7 +265,7 @@ def test_progress_counts_checks_and_keeps_the_last_outcome(capsys):
     lines = repr(session.progress()).splitlines()
     assert lines[0].endswith("layer_norm: raised, 8 of 10 points, 2 checks")
     assert lines[1].endswith("standardize: right, 4 of 4 points, 1 check")
-    assert lines[2] == "12 of 14 points in all"
+    assert lines[2] == "12 of 14 points of what was checked"
     assert "12 of 14" in session.progress()._repr_html_()
 
 

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from lnres_utils.checking.comparing import same
+from lnres_utils.checking.model import Case
 from lnres_utils.checking.running import run_case
 
 
@@ -61,21 +62,18 @@ def _reproduces(exercise, knobs, runs):
 
 
 def broken_properties(exercise, answer, rng):
-    """The sentences of those laws that two calls of the answer break.
-
-    Parameters
-    ----------
-    answer : callable, or a function from a case to a Run where the answer lives elsewhere
-    """
-    from lnres_utils.checking.model import Case
-
+    """The sentences of those laws that two calls of the answer break."""
     sentences = []
     for law in exercise.properties:
-        first, second = (run_case(exercise, answer, Case("", inputs)) for inputs in law.pair(rng))
-        if first.outputs is None or second.outputs is None:
+        inputs = law.pair(rng)
+        first, second, again = (run_case(exercise, answer, Case("", each)).outputs
+                                for each in (*inputs, inputs[0]))
+        if first is None or second is None:
             continue
+        if again is None or not same(exercise.outputs, first, again):
+            return ("Called again with the same input, it gives another result.",)
         try:
-            holds = law.holds(first.outputs, second.outputs)
+            holds = law.holds(first, second)
         except (ValueError, IndexError, TypeError):
             continue  # outputs of another shape: said elsewhere
         if not holds:

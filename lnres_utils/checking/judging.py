@@ -1,19 +1,17 @@
 """From runs to a verdict: outcome, points, the named mistake and the numbers behind it."""
 
-import warnings
-
-import numpy as np
-
-from lnres_utils.checking.comparing import agreeing, disagreement
+from lnres_utils.checking.comparing import disagreement
 from lnres_utils.checking.diagnosing import broken_properties, diagnose
+from lnres_utils.checking.evidence import clearest, evidence
+from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import INPUT_KEPT
-from lnres_utils.checking.report import Evidence, Mistake, Report, numbers
+from lnres_utils.checking.report import Mistake, Report
 from lnres_utils.checking.running import call_problem, run_case
 
 CHANGES_INPUT = Mistake(
     id="changes-its-input",
-    sentence="It changes the array it was given; whoever still holds that array is left with "
-    "other numbers. Work on a new array: `x = x - mean`, not `x -= mean`.",
+    sentence="It changes an array it was given; whoever still holds that array is left with other "
+    "numbers. Compute into a new one: `x = x - mean`, for example, not `x -= mean`.",
 )
 
 
@@ -24,11 +22,11 @@ def judge(exercise, answer, rng):
     -------
     Report; nothing the answer does raises here, except KeyboardInterrupt.
     """
-    problem = call_problem(exercise, answer)
-    if problem:
-        return _report(exercise, "wrong", reason=problem)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with isolated():
+        problem = call_problem(exercise, answer)
+        if problem:
+            return _report(exercise, "wrong", reason=problem,
+                           public_reason=f"It cannot be called as {exercise.call}.")
         runs = [run_case(exercise, answer, case) for case in exercise.cases(rng)]
         return judge_runs(exercise, runs, lambda: broken_properties(exercise, answer, rng))
 
@@ -60,13 +58,16 @@ def judge_runs(exercise, runs, find_broken=tuple):
 
     failing = [run for run in judged if not good[id(run)]]
     found, certainty, named = _explain(exercise, runs, failing)
+    shown = clearest(exercise, failing, expected)
+    hidden = exercise.separate and not shown.failure  # the number expected is the answer itself
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
-        reason=_reason(exercise, failing),
+        reason=_reason(exercise, failing, shown, judged),
+        public_reason=_public_reason(shown),
         mistakes=mistakes + named,
         certainty=certainty,
-        evidence=_evidence(exercise, failing, expected),
+        evidence=None if hidden else evidence(exercise, shown, expected[id(shown)]),
         broken=() if found or not _comparable(exercise, failing, expected) else find_broken(),
         **common,
     )
@@ -147,73 +148,34 @@ def _raised(failing):
     return any(not failure.wrong_kind and not failure.not_attempted for failure in failures)
 
 
-def _reason(exercise, failing):
-    """One line: the first thing that went wrong, without numbers of a case."""
-    run = _clearest(failing)
-    if run.failure is None:
-        groups = dict.fromkeys(each.case.group for each in failing)
+def _reason(exercise, failing, shown, judged):
+    """One line: what went wrong, without numbers of a case."""
+    failure = shown.failure
+    if failure is None:
+        groups = dict.fromkeys(run.case.group for run in failing)
         return f"Not right yet: {', '.join(groups)}." if exercise.separate else ""
-    if run.failure.wrong_kind or run.failure.not_attempted:
-        message = run.failure.message
-        return f"{exercise.name}: {message}" + ("" if message.endswith("?") else ".")
-    kind = run.failure.kind
-    article = "an" if kind[0] in "AEIOU" else "a"
-    return f"{exercise.name} raised {article} {kind} on some of the inputs."
+    if failure.not_attempted:
+        open_groups = (run.case.group for run in failing
+                       if run.failure and run.failure.not_attempted)
+        return f"{exercise.name} is not finished: {', '.join(dict.fromkeys(open_groups))}."
+    if failure.wrong_kind:
+        return f"{exercise.name}: {failure.message}" + ("" if failure.message[-1] in "?." else ".")
+    raised = sum(run.failure is not None for run in judged)
+    extent = "" if raised == len(judged) else " on some of the inputs"
+    article = "an" if failure.kind[0] in "AEIOU" else "a"
+    return f"{exercise.name} raised {article} {failure.kind}{extent}."
 
 
-def _clearest(failing):
-    """The smallest failing case, those with an exception first."""
-    def size(run):
-        arrays = [v for v in run.case.inputs.values() if isinstance(v, np.ndarray)]
-        return (run.failure is None, sum(array.size for array in arrays))
-
-    return min(failing, key=size)
-
-
-def _evidence(exercise, failing, expected):
-    run = _clearest(failing)
-    if exercise.separate and not run.failure:
-        return None  # the expected number is the answer to the question
-    inputs = tuple(f"{name} = {_brief(value)}" for name, value in run.case.inputs.items())
-    if run.failure:
-        failure = run.failure
-        said = failure.wrong_kind or failure.not_attempted  # then the reason has it already
-        error = "" if said else f"{failure.kind}: {failure.message}"
-        return Evidence(run.case.group, inputs, error=error, where=failure.where)
-    right = expected[id(run)]
-    for name in right:
-        phrase = disagreement(exercise.outputs[name], run.outputs.get(name), right[name])
-        if phrase:
-            place, row_given, row_right = _worst_row(
-                exercise.outputs[name], run.outputs.get(name), right[name])
-            return Evidence(run.case.group, inputs, output=name + place,
-                            phrase=f"{name} {phrase}", given=row_given, expected=row_right)
-    raise AssertionError("a failing run without a disagreement")
-
-
-def _worst_row(output, given, right):
-    """The row (last axis) with the largest error: its place, the given and the right numbers."""
-    if isinstance(right, str) or isinstance(given, str) or given is None:
-        return "", str(given), str(right)
-    given, right = np.asarray(given), np.asarray(right)
-    if given.shape != right.shape or agreeing(output, given, right).all():
-        return "", "", ""  # the shape or the dtype is wrong; the phrase says it all
-    with np.errstate(all="ignore"):
-        gap = np.abs(given.astype(float) - right.astype(float))
-    gap = np.where(np.isfinite(gap), gap, np.inf)
-    if right.ndim == 0:
-        return "", numbers(given), numbers(right)
-    *row, _ = np.unravel_index(int(np.argmax(gap)), gap.shape)
-    place = f"[{', '.join(map(str, row))}]" if row else ""
-    return place, numbers(given[tuple(row)]), numbers(right[tuple(row)])
-
-
-def _brief(value):
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.ndim <= 1 and value.size <= 8:
-        return numbers(value)
-    return f"{value.dtype} array of shape {value.shape}"
+def _public_reason(shown):
+    """The same without a word that the answer could have chosen."""
+    failure = shown.failure
+    if failure is None:
+        return ""
+    if failure.not_attempted:
+        return "It is not finished."
+    if failure.wrong_kind:
+        return "It returned something that is not of the kind asked for."
+    return "It raised an exception."
 
 
 def _report(exercise, outcome, **fields):

@@ -3,8 +3,6 @@
 from dataclasses import asdict, dataclass, field
 from html import escape
 
-import numpy as np
-
 LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
 SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○"}
 LINE = 64  # characters; longer lists of inputs get a line for each
@@ -54,6 +52,7 @@ class Report:
     max_points: int
     lesson: str = ""
     reason: str = ""
+    public_reason: str = ""  # where the reason has words that the answer could have chosen
     mistakes: tuple[Mistake, ...] = ()
     certainty: str = "one"
     evidence: Evidence | None = None
@@ -86,17 +85,12 @@ class Report:
             "outcome": self.outcome,
             "points": self.points,
             "max_points": self.max_points,
-            "reason": self._public_reason(),
+            "reason": self.public_reason or self.reason,
             "mistakes": [asdict(mistake) for mistake in self.mistakes],
             "certainty": self.certainty,
             "lesson": self.lesson,
             "scores": [list(score) for score in self.scores],
         }
-
-    def _public_reason(self):
-        if self.evidence and self.evidence.error:
-            return f"{self.exercise} raised an exception."
-        return self.reason
 
     def _lead(self):
         """The sentence before the named mistakes."""
@@ -196,17 +190,6 @@ class Report:
         body = "".join(f"<div>{part}</div>" for part in parts)
         return (f'<div role="group" aria-label="Check of {escape(self.exercise)}" '
                 f'style="border-left:.25em solid;padding:.2em .8em">{body}</div>')
-
-
-def numbers(values):
-    """A few numbers as text, four significant digits, long rows cut."""
-    flat = np.asarray(values).ravel()
-    shown = [f"{float(value):.4g}" for value in flat[:8]]
-    shown = ["0" if text == "-0" else text for text in shown]
-    if np.ndim(values) == 0:
-        return shown[0]
-    more = f", … {flat.size - 8} more" if flat.size > 8 else ""
-    return f"[{', '.join(shown)}{more}]"
 
 
 def _aligned(*rows):

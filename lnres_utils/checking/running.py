@@ -5,11 +5,12 @@ import copy
 import inspect
 import io
 import linecache
+import sys
 import traceback
-import warnings
 
 import numpy as np
 
+from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import Failure, Run
 
 PRINT_LIMIT = 2000  # characters of the learner's own output that a report keeps
@@ -29,23 +30,20 @@ def run_case(exercise, answer, case):
         with (
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(printed),
-            warnings.catch_warnings(),
-            np.errstate(all="ignore"),
+            isolated(random_too=False),
         ):
-            warnings.simplefilter("ignore")
             outputs = exercise.drive(answer, inputs)
+            outputs, failure = _examined(exercise, outputs, case.only)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit in an answer must not end the notebook
-        failure = _failure(error, answer)
-    if outputs is not None:
-        failure = _output_failure(exercise, outputs)
+        failure = _failure(error, sys.exc_info()[2], answer)
     return Run(
         case=case,
         outputs=None if failure else outputs,
         failure=failure,
         changed=_changed(case.inputs, inputs),
-        printed=printed.text,
+        printed=plain(printed.text, PRINT_LIMIT),
         printed_length=printed.length,
     )
 
@@ -61,16 +59,18 @@ def call_problem(exercise, answer):
         return f"{name} is {describe(answer)}; a class was expected: begin with `class {name}`."
     try:
         signature = inspect.signature(answer)
-    except (TypeError, ValueError):
-        return None  # some compiled callables have none; the call itself will tell
+        text = plain(str(signature))
+    except Exception:
+        return None  # some callables have none; the call itself will tell
+    names = [parameter.split("=")[0] for parameter in parameters]
     required = sum("=" not in parameter for parameter in parameters)
-    for count in {required, len(parameters)}:
+    for count in range(required, len(parameters) + 1):
         try:
-            signature.bind(*[None] * count)
+            signature.bind(*names[:count])
         except TypeError:
-            optional = [parameter for parameter in parameters if "=" in parameter]
-            default = f" ({', '.join(optional)} may be left out)" if optional else ""
-            return f"{name}{signature} cannot be called as {exercise.call}{default}."
+            call = f"{name}({', '.join(names[:count])})"
+            return (f"{name}{text} cannot be called as {call}, by position. "
+                    f"The exercise asks for {exercise.call}.")
     return None
 
 
@@ -78,72 +78,90 @@ def describe(value):
     """A short phrase for any object: its type, and its shape if it has one."""
     if value is None:
         return "None"
-    shape = getattr(value, "shape", None)
-    module, kind = type(value).__module__, type(value).__name__
-    article = "an" if kind[0].lower() in "aeiou" else "a"
-    if module.split(".")[0] == "torch" and kind == "Tensor":
-        return f"a torch tensor of shape {tuple(shape)}"
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {shape} and dtype {value.dtype}"
-    if isinstance(value, (list, tuple)):
+    kind = plain(type(value).__name__) or "object"
+    if issubclass(type(value), np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    if issubclass(type(value), (list, tuple)):
         return f"a {kind} of length {len(value)}"
-    return f"{article} {kind}"
+    if type(value).__module__.split(".")[0] == "torch" and kind == "Tensor":
+        return f"a torch tensor of shape {tuple(value.shape)}"
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
-def _output_failure(exercise, outputs):
-    """The first output that is not numbers, as a failure of the wrong kind."""
+def plain(text, limit=300):
+    """Text that any screen shows: no control characters, no broken code points, not too long."""
+    shown = "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text[:limit]
+    )
+    return shown + (" …" if len(text) > limit else "")
+
+
+def _examined(exercise, outputs, only):
+    """The outputs as plain arrays of our own, and the failure if one that counts is no numbers."""
+    good, failure = {}, None
     for name, value in outputs.items():
-        if isinstance(value, str) and exercise.outputs[name].compare == "text":
-            continue
-        problem = None
-        if value is None:
-            problem = "is None: is there a `return`?"
-        elif not isinstance(value, (np.ndarray, np.generic)):
-            problem = f"is {describe(value)}; a {exercise.array} was expected"
-        elif value.dtype.kind not in "fiub":
-            problem = f"has dtype {value.dtype}; real numbers were expected"
-        elif np.ma.is_masked(value):
-            problem = "has masked entries; a number was expected in each place"
-        if problem:
+        problem = _problem(exercise, name, value)
+        if problem is None:
+            good[name] = value if isinstance(value, str) else np.array(value, subok=False)
+        elif failure is None and (not only or name in only):
             label = "the returned value" if len(exercise.outputs) == 1 else name
-            return Failure("WrongKind", f"{label} {problem}", wrong_kind=True)
+            failure = Failure("WrongKind", f"{label} {problem}", wrong_kind=True)
+    return good, failure
+
+
+def _problem(exercise, name, value):
+    if isinstance(value, str) and exercise.outputs[name].compare == "text":
+        return None
+    if value is None:
+        return "is None" + (": is there a `return`?" if len(exercise.outputs) == 1 else "")
+    if not issubclass(type(value), (np.ndarray, np.generic)):
+        return f"is {describe(value)}; a {exercise.array} was expected"
+    if value.dtype.kind not in "fiub":
+        return f"has dtype {value.dtype}; real numbers were expected"
+    if np.ma.is_masked(value):
+        return "has masked entries; a number was expected in each place"
     return None
 
 
-def _failure(error, answer):
-    missing = isinstance(error, NotImplementedError)
+def _failure(error, trace, answer):
+    """An exception as text; even one that hides its attributes ends up here."""
+    try:
+        message = _first_line(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        message = ""
     return Failure(
-        kind=type(error).__name__,
-        message=_first_line(error),
-        where=_line_of(error, answer),
-        wrong_kind=getattr(error, "lnres_wrong_kind", False),
-        not_attempted=missing,
+        kind=plain(type(error).__name__) or "exception",
+        message=message,
+        where=plain(_line_of(trace, answer)),
+        wrong_kind=getattr(type(error), "lnres_wrong_kind", False) is True,
+        not_attempted=issubclass(type(error), NotImplementedError),
     )
 
 
 def _first_line(error):
-    try:
-        lines = [line.strip() for line in str(error).strip().splitlines()]
-    except Exception:  # a learner's exception may even fail to print
-        return ""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
     heading = len(lines) > 1 and lines[0].endswith(":")  # torch says what is missing below
-    text = " ".join(lines[: 2 if heading else 1])
-    return text if len(text) <= 300 else text[:300] + " …"
+    return plain(" ".join(lines[: 2 if heading else 1]))
 
 
-def _line_of(error, answer):
+def _line_of(trace, answer):
     """The innermost traceback line that lies in the file of the answer."""
-    code = getattr(inspect.unwrap(answer), "__code__", None) if callable(answer) else None
-    files = {code.co_filename} if code else set()
-    if inspect.isclass(answer):
-        members = (getattr(answer, name, None) for name in vars(answer))
-        files = {m.__code__.co_filename for m in members if hasattr(m, "__code__")}
+    files = _files_of(answer)
     found = ""
-    for frame, number in traceback.walk_tb(error.__traceback__):
+    for frame, number in traceback.walk_tb(trace):
         if frame.f_code.co_filename in files:
             line = linecache.getline(frame.f_code.co_filename, number).strip()
             found = f"line {number}: {line}" if line else f"line {number}"
     return found
+
+
+def _files_of(answer):
+    members = list(vars(answer).values()) if inspect.isclass(answer) else [answer]
+    codes = (getattr(member, "__code__", None) for member in members)
+    return {code.co_filename for code in codes if code is not None}
 
 
 def _changed(before, after):

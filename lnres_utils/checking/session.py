@@ -48,6 +48,9 @@ class Session:
         if exercise is None and not name:
             fail(f"the answer is {describe(answer)}, which has no name; "
                  'say which exercise it is for: check(answer, "layer_norm")')
+        if not isinstance(name, str):
+            fail(f"the name of an exercise is {describe(name)}; "
+                 'a string was expected: check(answer, "layer_norm")')
         spec = self._find(name)
         report = judge(spec, answer, np.random.default_rng(seed_of(name)))
         before = self.tries.get(name)
@@ -113,7 +116,7 @@ class Progress:
                  f"{count} check{'s' if count > 1 else ''}"
                  for name, outcome, points, most, count in self.rows]
         points, most = (sum(row[i] for row in self.rows) for i in (2, 3))
-        return "\n".join([*lines, f"{points} of {most} points in all"])
+        return "\n".join([*lines, f"{points} of {most} points of what was checked"])
 
     def _repr_html_(self):
         cell = "text-align:left;padding:.1em .8em .1em 0"
