@@ -177,7 +177,7 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
 
     dz = dy * gamma  # gradient at the normalized vector
     through_mean = dz.mean(axis=-1, keepdims=True)
-    through_variance = normalized * (dz * normalized).mean(axis=-1, keepdims=True)
+    through_variance = normalized * (dz * normalized).mean(-1, keepdims=True)
     dx = inverse_std * (dz - through_mean - through_variance)
     return dx, dgamma, dbeta
 
