@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lnres_utils.drives.common import WrongKind, given, unpack
+from lnres_utils.drives.common import WrongKind, brief, given, unpack
 
 
 def standardize(answer, inputs):
@@ -26,63 +26,139 @@ def layer_norm_backward(answer, inputs):
 
 
 def predictions(answer, inputs):
-    """``answer()`` gives a dict of numbers with the keys asked for."""
+    """``answer()`` gives a dict of numbers with the keys asked for.
+
+    ``questions`` names those of this case, ``asked`` those of all cases.
+    """
     numbers = answer()
     if not isinstance(numbers, dict):
         raise WrongKind("the returned value is not a dict of numbers")
-    outputs = {}
-    for name in inputs["questions"].split():
-        value = numbers.get(name, ...)
-        if value is ... or value is None:
-            raise NotImplementedError(f"{name} is not answered yet")
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = np.nan
-        if np.isnan(number):
-            raise WrongKind(f"{name} is {value!r}; a number was expected")
-        outputs[name] = np.asarray(number)
-    return outputs
+    asked = inputs["asked"].split()
+    unknown = [key for key in numbers if key not in asked]
+    if not any(name in numbers for name in asked):
+        raise WrongKind(f"none of the keys asked for, {', '.join(asked)}, is in the dict"
+                        + _listed(unknown, "; it has "))
+    return {name: np.asarray(_number(numbers, name, asked, unknown))
+            for name in inputs["questions"].split()}
+
+
+def _number(numbers, name, asked, unknown):
+    """The number under ``name``, or a clear line on why there is none."""
+    missing = [key for key in asked if numbers.get(key) is None or numbers[key] is ...]
+    if name in missing:
+        if unknown:
+            raise WrongKind(f"{', '.join(missing)} not found"
+                            + _listed(unknown, "; unknown keys of the dict: "))
+        others = [key for key in missing if key != name]
+        raise NotImplementedError(f"{name} is not answered yet"
+                                  + (f", nor {', '.join(others)}" if others else ""))
+    value = numbers[name]
+    try:
+        number = np.nan if isinstance(value, (str, bytes)) else float(value)
+    except OverflowError:
+        raise WrongKind(f"{name} is a number too large for a float") from None
+    except Exception:  # a learner's object may fail in any way
+        number = np.nan
+    if np.isnan(number):
+        raise WrongKind(f"{name} is {brief(value)}; a number was expected")
+    return number
+
+
+def _listed(keys, before):
+    more = f" and {len(keys) - 5} more" if len(keys) > 5 else ""
+    return before + ", ".join(map(brief, keys[:5])) + more if keys else ""
 
 
 def norm_module(answer, inputs):
     """Build ``answer(width[, eps])`` and do the ``task`` of the case with it.
 
     Tasks: "state" lists the names and shapes of its state, "fresh" calls it as built, "forward"
-    after loading weight and bias, "backward" gives the gradient at x, and "train" the output after
-    one step of gradient descent of size ``rate``.
+    after loading weight and bias, "eval" too but in evaluation mode, "backward" gives the gradient
+    at x, and "train" the output after one step of gradient descent of size ``rate``. The module is
+    made float64 for a float64 x; for a float32 x it stays as it was built.
     """
     import torch
 
-    x = torch.tensor(inputs["x"], requires_grad=True)
+    x = torch.from_numpy(inputs["x"]).requires_grad_()  # shared: a module that writes to it shows
     module = answer(x.shape[-1], *([inputs["eps"]] if "eps" in inputs else []))
     if not isinstance(module, torch.nn.Module):
         raise WrongKind("the object built is not a torch.nn.Module: inherit from it")
     if inputs["task"] == "state":
-        entries = sorted(module.state_dict().items())
-        return {"state": " ".join(f"{name}{list(value.shape)}" for name, value in entries)}
-    module = module.to(torch.float64)
+        return {"state": " ".join(f"{name}{_shape(value)}"
+                                  for name, value in sorted(module.state_dict().items()))}
+    if x.dtype == torch.float64:
+        module = module.to(torch.float64)
     if inputs["task"] == "fresh":
-        return {"y": _output(module, x).detach().numpy()}
+        return {"y": _array(_output(module, x))}
     module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")})
+    if inputs["task"] == "eval":
+        module.eval()
     y = _output(module, x)
-    if inputs["task"] == "forward":
-        return {"y": y.detach().numpy()}
-    (y * torch.tensor(inputs["dy"])).sum().backward()
+    if inputs["task"] in ("forward", "eval"):
+        return {"y": _array(y), "hidden": x.detach().numpy().copy()}
+    _pull_back(y, torch.tensor(inputs["dy"]))
     if inputs["task"] == "backward":
-        return {"dx": x.grad.numpy()}
+        if x.grad is None:
+            raise WrongKind(_NO_GRADIENT)
+        return {"dx": _array(x.grad)}
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.grad is not None:
                 parameter -= inputs["rate"] * parameter.grad
-    return {"y": _output(module, x).detach().numpy()}
+    return {"y": _array(_output(module, x))}
+
+
+_NO_GRADIENT = ("no gradient reaches the input: it was detached, or `forward` computes with NumPy "
+                "or under `torch.no_grad()`")
 
 
 def _output(module, x):
     """What the module gives, if that is a tensor."""
+    import torch
+
     y = module(x)
-    if not hasattr(y, "detach"):
+    if not isinstance(y, torch.Tensor):
         what = "None: is there a `return`?" if y is None else f"a {type(y).__name__}"
         raise WrongKind(f"`forward` returned {what}" + ("" if y is None else
                                                         "; a torch tensor was expected"))
     return y
+
+
+def _pull_back(y, dy):
+    """Gradients of the sum of y·dy, where y can have any."""
+    if y.shape != dy.shape:
+        raise WrongKind(f"`forward` returned a tensor of shape {tuple(y.shape)} for an input of "
+                        f"shape {tuple(dy.shape)}")
+    if not y.is_floating_point():
+        raise WrongKind(f"`forward` returned a tensor of dtype {y.dtype}; real numbers were "
+                        "expected")
+    if not y.requires_grad:
+        raise WrongKind(_NO_GRADIENT)
+    _array(y)  # one that holds no numbers has no gradients either
+    y.backward(dy.to(y.dtype))
+
+
+def _array(tensor):
+    """The numbers of a tensor; what NumPy cannot hold is of the wrong kind."""
+    import torch
+
+    if tensor.layout != torch.strided:
+        what = f"with the layout {tensor.layout}; an ordinary one was expected"
+    elif tensor.device.type != "cpu":
+        what = f"on the device {tensor.device.type}; one on the CPU was expected"
+    elif tensor.dtype == torch.bfloat16:
+        what = f"of dtype {tensor.dtype}; the dtype of the input was expected"
+    else:
+        try:
+            return tensor.detach().resolve_conj().resolve_neg().numpy().copy()
+        except (TypeError, RuntimeError):
+            what = f"of dtype {tensor.dtype} whose numbers cannot be read"
+    raise WrongKind(f"`forward` returned a tensor {what}")
+
+
+def _shape(value):
+    """The shape of an entry of a state, as text."""
+    try:
+        return list(value.shape)
+    except (AttributeError, RuntimeError):  # not a tensor, or one that waits for its first input
+        return f" ({type(value).__name__})"

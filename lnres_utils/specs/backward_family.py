@@ -126,6 +126,6 @@ KNOBS = tuple(
          "dgamma and dbeta are returned in the wrong order.", ()),
         *((f"backward-eps-default-{value}", {"default_eps": float(value)},
            f"The default of `eps` is {value}; the exercise asks for 1e-5.", ())
-          for value in ("1e-3", "1e-6", "1e-12")),
+          for value in ("1e-3", "1e-6", "1e-12", "0")),
     )
 )

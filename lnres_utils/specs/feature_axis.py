@@ -31,8 +31,8 @@ def _module_reference(inputs):
     if task == "fresh":
         return {"y": norms.layer_norm(x, np.ones(width), np.zeros(width), eps)}
     weight, bias = inputs["weight"], inputs["bias"]
-    if task == "forward":
-        return {"y": norms.layer_norm(x, weight, bias, eps)}
+    if task in ("forward", "eval"):
+        return {"y": norms.layer_norm(x, weight, bias, eps), "hidden": x}
     dx, dgamma, dbeta = norms.layer_norm_backward(inputs["dy"], x, weight, eps)
     if task == "backward":
         return {"dx": dx}
@@ -95,6 +95,9 @@ def _equivalent(reason, *hypotheses):
 _COPIED = _equivalent("it is the two slips under one name, because they are copied together",
                       {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
 
+_TINY = _equivalent("something tiny does nothing under the root, and nothing outside it",
+                    {"eps-tiny", "sample-std-plus-eps"}, {"eps-tiny", "unbiased-variance"})
+
 _THREE_AXES = tuple(
     _equivalent("code that accepts three axes only shows just these, and on them both are the same",
                 {first, "three-axes-only"}, {second, "three-axes-only"})
@@ -126,7 +129,7 @@ _EXERCISES = (
         cases=cases.standardize, drive=drive.standardize,
         reference=lambda inputs: {"y": norms.standardize(inputs["x"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_standardize, knobs=_NORM_KNOBS,
-        equivalents=(_COPIED,),
+        equivalents=(_COPIED, _TINY),
         groups={"values": 1, "small variance": 1, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -145,7 +148,7 @@ _EXERCISES = (
         family=norm_family.faulty_layer_norm,
         knobs=(_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.RANK
                + knobs.DTYPE),
-        equivalents=(_COPIED, *_THREE_AXES),
+        equivalents=(_COPIED, _TINY, *_THREE_AXES),
         groups={"values": 2, "gain and bias": 2, "small variance": 1, "default epsilon": 1,
                 "other ranks": 2, "float32": 1, INPUT_KEPT: 1},
         outputs={"y": Output(dtype=True)}, properties=_LAYER_NORM_LAWS,
@@ -164,8 +167,8 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.axis_norm(
             inputs["x"], inputs["kind"], inputs.get("groups", 1), inputs.get("eps", 1e-5))},
         family=norm_family.faulty_axis_norm, knobs=knobs.FOUR_NORMS + _NORM_KNOBS,
-        equivalents=(_COPIED,),
-        groups={"layer": 1, "batch": 2, "instance": 2, "group": 3, INPUT_KEPT: 1},
+        equivalents=(_COPIED, _TINY),
+        groups={"layer": 1, "batch": 2, "instance": 2, "group": 3, "defaults": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
             "Only the axes differ: which numbers of (B, T, D) share one mean and one variance?",
@@ -183,7 +186,7 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.channel_norm(
             inputs["x"], inputs["gamma"], inputs["beta"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_channel_norm, knobs=_CHANNEL_KNOBS,
-        equivalents=(_COPIED,),
+        equivalents=(_COPIED, _TINY),
         groups={"values": 2, "gain and bias": 2, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -200,7 +203,7 @@ _EXERCISES = (
         cases=predictions.cases, drive=drive.predictions, reference=predictions.reference,
         family=predictions.family, knobs=predictions.KNOBS,
         groups={name: 1 for name in predictions.QUESTIONS},
-        outputs={name: Output(tolerance=5e-3) for name in predictions.QUESTIONS},
+        outputs={name: Output(tolerance=value) for name, value in predictions.TOLERANCES.items()},
         hints=predictions.HINTS, array="number", separate=True,
     ),
     Exercise(
@@ -227,9 +230,10 @@ _EXERCISES = (
         parameters=("width", "eps=1e-5"),
         cases=cases.module, drive=drive.norm_module, reference=_module_reference,
         family=module_family.faulty_module, knobs=_MODULE_KNOBS, array="torch tensor",
-        equivalents=(_COPIED, *_UNLOADED, *_UNUSED),
+        equivalents=(_COPIED, _TINY, *_UNLOADED, *_UNUSED),
         groups={"as built": 2, "state_dict": 2, "forward": 3, "gradient": 1, "training": 2},
-        outputs={"y": Output(), "dx": Output(), "state": Output("text")},
+        outputs={"y": Output(dtype=True), "hidden": Output(), "dx": Output(),
+                 "state": Output("text")},
         hints=(
             "`super().__init__()` first; then two `nn.Parameter` of shape (width,), called weight "
             "and bias.",

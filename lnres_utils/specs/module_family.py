@@ -97,23 +97,27 @@ KNOBS = (
           "Gain and bias have shape (1, D); `torch.nn.LayerNorm` keeps them as (D,), so its "
           "`state_dict` does not load.", ""),
     _knob("nothing-trains", {"parameters": "buffers"},
-          "Gain and bias are saved but never trained: make them `nn.Parameter`.", "LN-14"),
+          "Gain and bias get no gradient: they are not `nn.Parameter`, have "
+          "`requires_grad=False`, or are detached in `forward`.", "LN-14"),
     _knob("bias-not-trained", {"parameters": "gain-only"},
-          "The bias is not an `nn.Parameter`, so it never trains.", "LN-14"),
+          "The bias gets no gradient: it is not an `nn.Parameter`, has `requires_grad=False`, "
+          "or is detached in `forward`.", "LN-14"),
     _knob("gain-not-trained", {"parameters": "bias-only"},
-          "The gain is not an `nn.Parameter`, so it never trains.", "LN-14"),
+          "The gain gets no gradient: it is not an `nn.Parameter`, has `requires_grad=False`, "
+          "or is detached in `forward`.", "LN-14"),
     _knob("plain-tensors", {"parameters": "tensors"},
-          "Gain and bias are plain tensors: they are neither trained nor saved in the "
-          "`state_dict`. Make them `nn.Parameter`.", "LN-14"),
+          "The `state_dict` is empty: no weights can be saved or loaded. In `__init__`, assign "
+          "an `nn.Parameter` to `self.weight` and one to `self.bias`.", "LN-14"),
     _knob("eps-trained", {"parameters": "eps"},
-          "ε is a trainable parameter; it is a constant, and training could make it negative.",
-          "LN-14"),
+          "ε is in the `state_dict`, so the weights of `torch.nn.LayerNorm` do not load: keep it "
+          "as a plain number, `self.eps = eps`.", "LN-14"),
     _knob("statistics-detached", {"detached": True},
           "Mean and variance carry no gradient: they were detached or computed under "
           "`torch.no_grad()`.", "LN-20", "feature-axis/backward-pass"),
 )
 
 SHARED = ("unbiased-variance", "sample-std-plus-eps", "no-root", "eps-outside-root", "eps-missing",
+          "eps-tiny", "eps-default-0",
           "eps-fixed-1e-5", "eps-fixed-1e-6", "eps-default-1e-3", "eps-default-1e-6",
           "eps-default-1e-12", "over-tokens", "over-axis-1", "over-batch",
           "over-tokens-and-features", "over-batch-and-tokens", "over-everything",

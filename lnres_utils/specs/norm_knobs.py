@@ -83,8 +83,12 @@ EPSILON = (
          "ε is added to the standard deviation; it belongs under the root, added to the variance.",
          SCALE, "LN-02"),
     Knob("eps-missing", {"eps_place": "missing"},
-         "ε has no effect: it is missing, or replaced by something so small that it does nothing.",
+         "ε has no effect: nothing is added to the variance, not even where it is zero.",
          SCALE, "LN-19", masks=("eps_value", "default_eps")),
+    Knob("eps-tiny", {"eps_value": 1e-30},
+         "ε has no effect: it is left out except where the variance is zero, or something far too "
+         "small takes its place.",
+         SCALE, "LN-19", masks=("default_eps", "eps-outside-root", "eps-twice")),
     Knob("eps-squared", {"eps_place": "squared", **_OWN_EPS},
          "ε is squared before it is added to the variance.", SCALE, ""),
     Knob("eps-twice", {"eps_place": "both"},
@@ -103,10 +107,11 @@ EPSILON = (
 
 DEFAULT_EPSILON = tuple(
     Knob(f"eps-default-{value}", {"default_eps": float(value)},
-         f"The default of `eps` is {value}; the exercise asks for 1e-5, the default of "
+         f"The default of `eps` is {value}{more}; the exercise asks for 1e-5, the default of "
          "`torch.nn.LayerNorm`.",
          SCALE, "LN-19")
-    for value in ("1e-3", "1e-6", "1e-8", "1e-12")
+    for value, more in (("1e-3", ""), ("1e-6", ""), ("1e-8", ""),
+                        ("1e-12", " or something as small"), ("0", ""))
 )
 
 DTYPE = (

@@ -18,6 +18,11 @@ QUESTIONS = {  # the right answer of each question
     "directions_left": 6.0,
 }
 
+TOLERANCES = {  # whole numbers are exact; of the others two decimals are asked for
+    name: 1e-6 if number == round(number) else 0.005 / (1 + number)  # relative and absolute: 0.005
+    for name, number in QUESTIONS.items()
+}
+
 HINTS = (
     "Each number follows from the formula on paper; a cell in the notebook can confirm it, but "
     "first write down what you expect.",
@@ -30,7 +35,8 @@ HINTS = (
 
 def cases(rng):
     """One case a question; nothing is random here."""
-    return [Case(name, {"questions": name}) for name in QUESTIONS]
+    asked = " ".join(QUESTIONS)
+    return [Case(name, {"questions": name, "asked": asked}) for name in QUESTIONS]
 
 
 def reference(inputs):
@@ -47,8 +53,16 @@ def family(**beliefs):
     return predict_layer_norm
 
 
+def _as_written(question, number):
+    """The ways to write a number down: where the right one is whole, a rounded one is another."""
+    yield "", number
+    if TOLERANCES[question] == 1e-6 and number != round(number):
+        yield "-2-decimals", round(number, 2)
+        yield "-3-decimals", round(number, 3)
+
+
 KNOBS = tuple(
-    Knob(id, {question: number}, sentence, lesson, case)
+    Knob(id + suffix, {question: value}, sentence, lesson, case)
     for id, question, number, sentence, lesson, case in (
         ("width-one-passes", "width_one", 17.0,
          "`width_one`: 17 would be 2·7 + 3, with x passing through. One feature is its own mean, "
@@ -100,5 +114,5 @@ KNOBS = tuple(
         ("nothing-lost", "directions_left", 8.0,
          "`directions_left`: two directions are lost, along (1, …, 1) and along the normalized "
          "vector itself.", GEOMETRY, ""),
-    )
+    )    for suffix, value in _as_written(question, number)
 )
