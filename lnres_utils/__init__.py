@@ -34,13 +34,13 @@ def check(answer, exercise=None):
     return _session.check(answer, exercise)
 
 
-def hint(name):
+def hint(name=None):
     """Show the next hint of an exercise: ``hint("layer_norm")``; call it again for more."""
     return _session.hint(name)
 
 
 def progress():
-    """Show what has been checked since this kernel started."""
+    """Show the exercises of the chapters begun, and what was checked since the kernel started."""
     return _session.progress()
 
 

@@ -257,16 +257,46 @@ def test_hints_know_near_names():
 
 def test_progress_counts_checks_and_keeps_the_last_outcome(capsys):
     session = Session(specs.exercises)
-    assert repr(session.progress()) == "Nothing checked yet in this kernel."
+    assert repr(session.progress()) == "Nothing checked yet since the notebook was started."
     for answer in (stub, three_axes_only):
         with pytest.raises(CheckFailed):
             session.check(answer, "layer_norm")
     session.check(norms.standardize)
     lines = repr(session.progress()).splitlines()
-    assert lines[0].endswith("layer_norm: raised, 8 of 10 points, 2 checks")
-    assert lines[1].endswith("standardize: right, 4 of 4 points, 1 check")
-    assert lines[2] == "12 of 14 points of what was checked"
-    assert "12 of 14" in session.progress()._repr_html_()
+    assert lines[0].endswith("standardize: right, 4 of 4 points, 1 check")
+    assert lines[1].endswith("layer_norm: raised, 8 of 10 points, 2 checks")
+    chapter = [specs.get(name) for name in specs.CHAPTERS["feature-axis"]]
+    assert len(lines) == len(chapter) + 1, "what was not checked yet is listed too"
+    assert lines[2].endswith(f"not checked, 0 of {chapter[2].max_points} points, 0 checks")
+    total = f"12 of {sum(spec.max_points for spec in chapter)} points in all"
+    assert lines[-1] == total and total in session.progress()._repr_html_()
+
+
+@pytest.mark.parametrize(("answer", "words"), [
+    (np.ones(4), r"pass the function itself, as in check\(standardize\), not what it returns"),
+    ("layer_norm", r"without quotes: check\(layer_norm\)"),
+    (norms.LayerNorm(4), r"pass the class, not an object of it: check\(LayerNorm\)"),
+    (norms.layer_norm, r"layer_norm is the answer to another exercise: check\(layer_norm\)"),
+])
+def test_a_slip_in_calling_check_takes_no_result_away(answer, words):
+    session = Session(specs.exercises)
+    session.check(norms.standardize)
+    with pytest.raises(CheckFailed, match=words):
+        session.check(answer, "standardize")
+    assert "right, 4 of 4 points, 1 check\n" in repr(session.progress())
+
+
+def test_an_interrupted_check_says_so_in_one_line():
+    def standardize(x, eps=1e-5):
+        raise KeyboardInterrupt
+
+    with pytest.raises(CheckFailed, match="interrupted"):
+        Session(specs.exercises).check(standardize)
+
+
+def test_a_hint_without_a_name_lists_the_exercises():
+    with pytest.raises(CheckFailed, match='which exercise.*"standardize"'):
+        Session(specs.exercises).hint()
 
 
 def test_importing_the_package_imports_no_torch():

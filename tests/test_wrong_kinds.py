@@ -188,8 +188,8 @@ def test_a_tuple_of_the_wrong_make_gets_a_clear_line(does, words):
 
 
 @pytest.mark.parametrize(("numbers", "outcome", "points", "words"), [
-    ({}, "not attempted", 0, "stub has not been replaced"),
-    (dict.fromkeys(RIGHT), "not attempted", 0, "stub has not been replaced"),
+    ({}, "wrong", 0, "none of the keys asked for"),
+    (dict.fromkeys(RIGHT), "not attempted", 0, "is still there: replace the stub"),
     ({**RIGHT, "std_at_eps": None}, "wrong", 5, "is not finished: std_at_eps."),
     ({name: RIGHT[name] for name in list(RIGHT)[:2]}, "wrong", 2,
      "is not finished: ratio_n_minus_1, std_at_eps, "),
@@ -317,9 +317,9 @@ def test_warnings_of_an_answer_are_kept_away():
     (norms.layer_norm, "", '"standardize"'),
     (norms.normalize, None, "no exercise is called 'normalize'"),
     (lambda x: x, None, "no exercise is called '<lambda>'"),
-    (functools.partial(norms.layer_norm), None, "say which exercise it is for"),
-    (5, None, "the answer is an int, which has no name"),
-    (None, None, "the answer is None, which has no name"),
+    (functools.partial(norms.layer_norm), None, "say which one it answers"),
+    (5, None, "this is an int; pass the function itself"),
+    (None, None, "this is None; pass the function itself"),
 ])
 def test_an_unknown_exercise_lists_near_names(answer, exercise, words):
     with pytest.raises(CheckFailed) as failed:

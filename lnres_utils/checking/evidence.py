@@ -9,33 +9,48 @@ SHOWN = 8  # numbers of a row
 PLAIN = 0.05  # a relative error that nobody takes for rounding
 
 
-def clearest(exercise, failing, expected):
-    """The failing run to show: an exception before values, then the smallest plain one."""
-    failures = [run for run in failing if run.failure]
-    if failures:
-        return min(failures, key=_size)
-    errors = {id(run): _error(exercise, run, expected[id(run)]) for run in failing}
-    plain = [run for run in failing if errors[id(run)] >= PLAIN]
-    if plain:
-        return min(plain, key=_size)
-    return max(failing, key=lambda run: errors[id(run)])
+def clearest(exercise, failing, expected, named):
+    """The failing run to show.
+
+    Without a name this is the smallest one: an exception if there is any, else numbers that nobody
+    takes for rounding. A named mistake is shown by numbers, in the first case that shows it.
+    """
+    values = [run for run in failing if not run.failure]
+    if not values or len(values) < len(failing) and not named:
+        return smallest([run for run in failing if run.failure])
+    errors = {id(run): _error(exercise, run, expected[id(run)]) for run in values}
+    plain = [run for run in values if errors[id(run)] >= PLAIN]
+    if not plain:
+        return max(values, key=lambda run: errors[id(run)])
+    return plain[0] if named else smallest(plain)
 
 
-def evidence(exercise, run, right):
-    """The inputs of a failing run with its exception or its most wrong numbers."""
+def smallest(runs):
+    """The run with the fewest numbers in its inputs, None if there is no run."""
+    def size(run):
+        arrays = [value for value in run.case.inputs.values() if isinstance(value, np.ndarray)]
+        return sum(array.size for array in arrays)
+
+    return min(runs, key=size, default=None)
+
+
+def evidence(exercise, run, right, broke=None):
+    """The inputs of a failing run with its most wrong numbers, and the exception if one broke."""
     inputs = tuple(f"{name} = {_brief(value)}" for name, value in run.case.inputs.items())
+    error = where = ""
+    if broke is not None and not (broke.failure.wrong_kind or broke.failure.not_attempted):
+        error = f"{broke.failure.kind}: {broke.failure.message}".rstrip(": ")
+    if broke is not None:  # what is not told here, the reason has told already
+        where = broke.failure.where
     if run.failure:
-        failure = run.failure
-        said = failure.wrong_kind or failure.not_attempted  # then the reason has it already
-        error = "" if said else f"{failure.kind}: {failure.message}".rstrip(": ")
-        return Evidence(run.case.group, inputs, error=error, where=failure.where)
+        return Evidence(run.case.group, inputs, error=error, where=where)
     for name, expected in right.items():
         given = run.outputs.get(name)
         phrase = disagreement(exercise.outputs[name], given, expected)
         if phrase:
             place, mine, its = _worst_row(exercise.outputs[name], given, expected)
             return Evidence(run.case.group, inputs, output=name + place, phrase=f"{name} {phrase}",
-                            given=mine, expected=its)
+                            given=mine, expected=its, error=error, where=where)
     raise AssertionError("a failing run without a disagreement")
 
 
@@ -89,11 +104,6 @@ def _error(exercise, run, right):
         size = np.sqrt(np.mean(np.square(expected.astype(float)))) + 1e-12
         worst = max(worst, float(np.max(_gap(given, expected))) / size)
     return worst
-
-
-def _size(run):
-    arrays = [value for value in run.case.inputs.values() if isinstance(value, np.ndarray)]
-    return sum(array.size for array in arrays)
 
 
 def _brief(value):

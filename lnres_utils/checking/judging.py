@@ -2,7 +2,7 @@
 
 from lnres_utils.checking.comparing import disagreement
 from lnres_utils.checking.diagnosing import broken_properties, diagnose
-from lnres_utils.checking.evidence import clearest, evidence
+from lnres_utils.checking.evidence import clearest, evidence, smallest
 from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import INPUT_KEPT
 from lnres_utils.checking.report import Mistake, Report
@@ -35,7 +35,8 @@ def judge_runs(exercise, runs, find_broken=tuple):
     """Judge the runs of an answer; ``find_broken()`` gives the sentences of the laws it breaks."""
     judged = [run for run in runs if run.case.judged]
     if all(run.failure and run.failure.not_attempted for run in judged):
-        return _report(exercise, "not attempted", reason="The stub has not been replaced yet.")
+        return _report(exercise, "not attempted",
+                       reason="`raise NotImplementedError()` is still there: replace the stub.")
 
     expected = {id(run): _expected(exercise, run.case) for run in judged}
     good = {id(run): _is_right(exercise, run, expected[id(run)]) for run in judged}
@@ -58,16 +59,17 @@ def judge_runs(exercise, runs, find_broken=tuple):
 
     failing = [run for run in judged if not good[id(run)]]
     found, certainty, named = _explain(exercise, runs, failing)
-    shown = clearest(exercise, failing, expected)
-    hidden = exercise.separate and not shown.failure  # the number expected is the answer itself
+    broke = smallest([run for run in failing if run.failure])
+    shown = clearest(exercise, failing, expected, named=bool(found))
+    hidden = exercise.separate and not broke  # the number expected is the answer itself
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
-        reason=_reason(exercise, failing, shown, judged),
-        public_reason=_public_reason(shown),
+        reason=_reason(exercise, failing, broke, judged),
+        public_reason=_public_reason(broke),
         mistakes=mistakes + named,
         certainty=certainty,
-        evidence=None if hidden else evidence(exercise, shown, expected[id(shown)]),
+        evidence=None if hidden else evidence(exercise, shown, expected[id(shown)], broke),
         broken=() if found or not _comparable(exercise, failing, expected) else find_broken(),
         **common,
     )
@@ -150,12 +152,12 @@ def _raised(failing):
     return any(not failure.wrong_kind and not failure.not_attempted for failure in failures)
 
 
-def _reason(exercise, failing, shown, judged):
+def _reason(exercise, failing, broke, judged):
     """One line: what went wrong, without numbers of a case."""
-    failure = shown.failure
-    if failure is None:
+    if broke is None:
         groups = dict.fromkeys(run.case.group for run in failing)
         return f"Not right yet: {', '.join(groups)}." if exercise.separate else ""
+    failure = broke.failure
     if failure.not_attempted:
         open_groups = (run.case.group for run in failing
                        if run.failure and run.failure.not_attempted)
@@ -168,11 +170,11 @@ def _reason(exercise, failing, shown, judged):
     return f"{exercise.name} raised {article} {failure.kind}{extent}."
 
 
-def _public_reason(shown):
+def _public_reason(broke):
     """The same without a word that the answer could have chosen."""
-    failure = shown.failure
-    if failure is None:
+    if broke is None:
         return ""
+    failure = broke.failure
     if failure.not_attempted:
         return "It is not finished."
     if failure.wrong_kind:

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 
 LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
-SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○"}
+SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○",
+           "not checked": "·"}
 LINE = 64  # characters; longer lists of inputs get a line for each
 PRINTED_LINES = 12  # shown of what the answer printed
 
@@ -98,7 +99,7 @@ class Report:
         if count < 2 or self.certainty == "each":
             return ""
         if self.certainty == "both":
-            return "Two mistakes at once give exactly these numbers:"
+            return "Two mistakes at once explain this exactly:"
         return "These mistakes give the same numbers here; it is one of them:"
 
     def _named(self):

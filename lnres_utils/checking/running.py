@@ -6,13 +6,18 @@ import inspect
 import io
 import linecache
 import sys
+import sysconfig
 import traceback
+from pathlib import Path
 
 import numpy as np
 
 from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import Failure, Run
 
+# Where code lies that no learner wrote: the standard library, packages, and this one.
+LIBRARIES = (*(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib")),
+             str(Path(__file__).parents[1]))
 PRINT_LIMIT = 2000  # characters of the learner's own output that a report keeps
 
 
@@ -37,7 +42,7 @@ def run_case(exercise, answer, case):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit in an answer must not end the notebook
-        failure = _failure(error, sys.exc_info()[2], answer)
+        failure = _failure(error, sys.exc_info()[2])
     return Run(
         case=case,
         outputs=None if failure else outputs,
@@ -124,7 +129,7 @@ def _problem(exercise, name, value):
     return None
 
 
-def _failure(error, trace, answer):
+def _failure(error, trace):
     """An exception as text; even one that hides its attributes ends up here."""
     try:
         message = _first_line(error)
@@ -135,7 +140,7 @@ def _failure(error, trace, answer):
     return Failure(
         kind=plain(type(error).__name__) or "exception",
         message=message,
-        where=plain(_line_of(trace, answer)),
+        where=plain(_line_of(trace)),
         wrong_kind=getattr(type(error), "lnres_wrong_kind", False) is True,
         not_attempted=issubclass(type(error), NotImplementedError),
     )
@@ -147,21 +152,15 @@ def _first_line(error):
     return plain(" ".join(lines[: 2 if heading else 1]))
 
 
-def _line_of(trace, answer):
-    """The innermost traceback line that lies in the file of the answer."""
-    files = _files_of(answer)
+def _line_of(trace):
+    """The innermost line of the traceback that the learner wrote: no library's, none of ours."""
     found = ""
     for frame, number in traceback.walk_tb(trace):
-        if frame.f_code.co_filename in files:
-            line = linecache.getline(frame.f_code.co_filename, number).strip()
+        name = frame.f_code.co_filename
+        if not name.startswith((*LIBRARIES, "<frozen", "<__array_function__")):
+            line = linecache.getline(name, number).strip()
             found = f"line {number}: {line}" if line else f"line {number}"
     return found
-
-
-def _files_of(answer):
-    members = list(vars(answer).values()) if inspect.isclass(answer) else [answer]
-    codes = (getattr(member, "__code__", None) for member in members)
-    return {code.co_filename for code in codes if code is not None}
 
 
 def _changed(before, after):

@@ -44,15 +44,12 @@ class Session:
 
     def check(self, answer, exercise=None):
         """Check an answer; see ``lnres_utils.check``."""
-        name = getattr(answer, "__name__", "") if exercise is None else exercise
-        if exercise is None and not name:
-            fail(f"the answer is {describe(answer)}, which has no name; "
-                 'say which exercise it is for: check(answer, "layer_norm")')
-        if not isinstance(name, str):
-            fail(f"the name of an exercise is {describe(name)}; "
-                 'a string was expected: check(answer, "layer_norm")')
-        spec = self._find(name)
-        report = judge(spec, answer, np.random.default_rng(seed_of(name)))
+        name = self._name(answer, exercise)
+        spec = self.exercises[name]
+        try:
+            report = judge(spec, answer, np.random.default_rng(seed_of(name)))
+        except KeyboardInterrupt:
+            fail(f"{name}: interrupted; a loop in it may never end")
         before = self.tries.get(name)
         self.tries[name] = Tries(report, before.count + 1 if before else 1)
         if report.outcome == "right":
@@ -60,26 +57,55 @@ class Session:
         show(report)
         fail(f"{name}: {report.outcome} (report above)")
 
-    def hint(self, name):
+    def hint(self, name=None):
         """The next hint of an exercise; see ``lnres_utils.hint``."""
-        name = name if isinstance(name, str) else getattr(name, "__name__", "")
-        spec = self._find(name)
-        step = min(self.hints.get(name, 0) + 1, len(spec.hints))
-        self.hints[name] = step
-        return Hint(name, spec.hints[:step], len(spec.hints))
+        name = getattr(name, "__name__", name)
+        if not isinstance(name, str) or name not in self.exercises:
+            fail(f'which exercise? hint("name") with {self._near(name)}')
+        hints = self.exercises[name].hints
+        self.hints[name] = min(self.hints.get(name, 0) + 1, len(hints))
+        return Hint(name, hints[: self.hints[name]], len(hints))
 
     def progress(self):
-        """A table of the exercises checked so far; see ``lnres_utils.progress``."""
-        return Progress(tuple((name, tries.report.outcome, tries.report.points,
-                               tries.report.max_points, tries.count)
-                              for name, tries in self.tries.items()))
+        """A table of the chapters begun; see ``lnres_utils.progress``."""
+        begun = {self.exercises[name].chapter for name in self.tries}
+        specs = [self.exercises[name] for name in self.exercises] if begun else []
+        return Progress(tuple(self._row(spec) for spec in specs if spec.chapter in begun))
 
-    def _find(self, name):
-        if name in self.exercises:
-            return self.exercises[name]
-        near = difflib.get_close_matches(name, self.exercises, n=3, cutoff=0.5)
-        offer = " or ".join(f'"{each}"' for each in near or self.exercises)
-        fail(f"no exercise is called {name!r}; give its name, {offer}, as a string")
+    def _row(self, spec):
+        tries = self.tries.get(spec.name)
+        if tries is None:
+            return spec.name, "not checked", 0, spec.max_points, 0
+        report = tries.report
+        return spec.name, report.outcome, report.points, report.max_points, tries.count
+
+    def _name(self, answer, exercise):
+        """The exercise meant, or one line on what to type instead; such a slip is no try."""
+        own = getattr(answer, "__name__", None)
+        if isinstance(answer, str) and answer in self.exercises:
+            fail(f"pass the answer itself, without quotes: check({answer})")
+        if type(answer).__name__ in self.exercises:
+            fail(f"pass the class, not an object of it: check({type(answer).__name__})")
+        if not callable(answer):
+            usual = exercise if isinstance(exercise, str) else "standardize"
+            fail(f"this is {describe(answer)}; pass the function itself, as in check({usual}), "
+                 "not what it returns")
+        if exercise is None and own in self.exercises:
+            return own
+        if exercise is None:
+            fail(f"no exercise is called {own!r}; say which one it answers, as in "
+                 f'check({own}, "standardize"): {self._near(own)}')
+        if not isinstance(exercise, str) or exercise not in self.exercises:
+            fail(f"no exercise is called {exercise!r}; give its name as a string: "
+                 f"{self._near(exercise)}")
+        if own in self.exercises and own != exercise:
+            fail(f"{own} is the answer to another exercise: check({own})")
+        return exercise
+
+    def _near(self, name):
+        """The names most like this one, or all."""
+        near = difflib.get_close_matches(str(name), self.exercises, n=3, cutoff=0.5)
+        return " or ".join(f'"{each}"' for each in near or self.exercises)
 
 
 @dataclass(frozen=True)
@@ -111,12 +137,12 @@ class Progress:
 
     def __repr__(self):
         if not self.rows:
-            return "Nothing checked yet in this kernel."
+            return "Nothing checked yet since the notebook was started."
         lines = [f"{SYMBOLS[outcome]} {name}: {outcome}, {points} of {most} points, "
-                 f"{count} check{'s' if count > 1 else ''}"
+                 f"{count} check{'' if count == 1 else 's'}"
                  for name, outcome, points, most, count in self.rows]
         points, most = (sum(row[i] for row in self.rows) for i in (2, 3))
-        return "\n".join([*lines, f"{points} of {most} points of what was checked"])
+        return "\n".join([*lines, f"{points} of {most} points in all"])
 
     def _repr_html_(self):
         cell = "text-align:left;padding:.1em .8em .1em 0"
