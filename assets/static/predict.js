@@ -1,6 +1,12 @@
 // "Predict" blocks: the list of an admonition of class `predict` becomes a group of radio buttons,
-// and its Answer dropdown opens only once one of them is chosen. Without this script the block
-// stays a plain list with a plain dropdown.
+// and its Answer dropdown opens once one of them is chosen, not before. Without this script the
+// block stays a plain list with a plain dropdown.
+//
+// What counts as choosing: a click or tap, and on the keyboard Space or Enter. The arrow keys only
+// go from choice to choice, though browsers select the radio button they come to: who reads all the
+// choices that way must not be shown the answer. The dropdown itself can be opened from then on.
+// The answer stands below the choices, and the line between keeps its height: opening moves nothing
+// above it. The focus stays where it is; the line, a status, says that the answer is open.
 (() => {
   "use strict";
 
@@ -50,9 +56,32 @@
     answer.addEventListener("toggle", () => {
       if (locked()) answer.open = false;
     });
-    group.addEventListener("change", () => {
+    const unlock = (text) => {
       summary.removeAttribute("aria-disabled");
-      hint.textContent = "Now open the answer.";
+      hint.textContent = text;
+    };
+    const open = () => {
+      unlock("The answer is open.");
+      answer.open = true;
+    };
+    // Arrow keys arrive as clicks on the next radio button.
+    let byArrow = false;
+    group.addEventListener("keydown", (event) => {
+      byArrow = event.key.startsWith("Arrow");
+      // Enter does nothing to a radio button, and Space nothing to one that is chosen already.
+      if (["Enter", " "].includes(event.key) && event.target.type === "radio") {
+        event.preventDefault();
+        event.target.checked = true;
+        open();
+      }
+    });
+    for (const end of ["keyup", "pointerdown"]) {
+      group.addEventListener(end, () => { byArrow = false; });
+    }
+    group.addEventListener("click", (event) => {
+      if (event.target.type !== "radio") return; // a label sends a second click to its radio
+      if (!byArrow) open();
+      else if (!answer.open) unlock("Enter opens the answer.");
     });
   }
 
