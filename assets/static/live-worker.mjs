@@ -1,6 +1,7 @@
 // The Python of a page. live.js starts this module worker at the first Run, and terminates it to
 // stop a loop. Messages in: {type: "start", source, archive} once, then {type: "run", id, code}.
-// Messages out: "ready", "failed", and for a run "text", "html" and "error", then "done".
+// Messages out: "ready", "failed", and for a run "text", "html" and "error", then "done" with an
+// outcome: "good", "error", or "check" for a check that has shown a report and not passed.
 
 const RUNNER = `
 import ast, html, sys, traceback, types
@@ -16,10 +17,18 @@ def _show(value):
         print(repr(value))
 
 # lnres_utils displays reports as in a notebook if it finds IPython; this much of it is enough.
+_reported = False
+
+def _display(*values):
+    global _reported
+    for value in values:
+        _reported = _reported or type(value).__name__ == "Report"
+        _show(value)
+
 _shell = types.ModuleType("IPython")
 _shell.display = types.ModuleType("IPython.display")
 _shell.get_ipython = lambda: _shell
-_shell.display.display = lambda *values: [_show(value) for value in values] and None
+_shell.display.display = _display
 sys.modules.update({"IPython": _shell, "IPython.display": _shell.display})
 
 def _explain(error, code):
@@ -37,6 +46,8 @@ def _explain(error, code):
     return chr(10).join([text, *where])
 
 def _run(code, scope):
+    global _reported
+    _reported = False
     try:
         tree = ast.parse(code, "<cell>")
         last = None
@@ -47,9 +58,11 @@ def _run(code, scope):
             _show(eval(compile(last, "<cell>", "eval"), scope))
     except BaseException as error:
         sys.stdout.flush()
+        if _reported and type(error).__name__ == "CheckFailed":
+            return "check"
         _send("error", _explain(error, code))
-        return False
-    return True
+        return "error"
+    return "good"
 
 _scope = {"__name__": "__main__"}
 `;
@@ -86,7 +99,7 @@ onmessage = async ({ data }) => {
     return;
   }
   current = data.id;
-  const good = run(data.code);
+  const outcome = run(data.code);
   python.runPython("import sys; sys.stdout.flush(); sys.stderr.flush()");
-  postMessage({ type: "done", id: current, good });
+  postMessage({ type: "done", id: current, outcome });
 };
