@@ -39,7 +39,14 @@ def test_the_text_counts_what_is_striped(demo, norm):
         expect(striped).to_have_count(together)
 
 
-def test_the_arrow_keys_go_through_both_examples(demo):
+WIDE = (("End", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"), (2, 4, 2))
+NARROW = (("End", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowLeft"), (2, 1, 5))
+
+
+@pytest.mark.parametrize("size, keys, end", [(1280, *WIDE), (390, *NARROW)])
+def test_the_arrow_keys_go_through_both_examples(demo, size, keys, end):
+    """Example 2 is reached where it stands: to the right, or on a narrow page below."""
+    demo.page.set_viewport_size({"width": size, "height": 900})
     keyboard = demo.page.keyboard
     demo.get_by_label("layer (over D)").focus()
     keyboard.press("ArrowDown")
@@ -47,10 +54,18 @@ def test_the_arrow_keys_go_through_both_examples(demo):
     keyboard.press("ArrowUp")
     keyboard.press("Tab")
     expect(demo.get_by_label("example 1, token 2, feature 3")).to_be_focused()
-    for key in ("End", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowLeft"):
+    for key in keys:
         keyboard.press(key)
-    expect(demo.get_by_label("example 2, token 1, feature 5")).to_be_focused()
-    expect(demo.get_by_role("status")).to_contain_text("token 1 in example 2")
+    example, token, feature = end
+    here = f"example {example}, token {token}, feature {feature}"
+    expect(demo.get_by_label(here)).to_be_focused()
+    expect(demo.get_by_role("status")).to_contain_text(f"token {token} in example {example}")
+    keyboard.press("ArrowUp" if size < 600 else "Home")
+    back = "example 1, token 4, feature 5" if size < 600 else "example 2, token 4, feature 1"
+    expect(demo.get_by_label(back)).to_be_focused()
+    keyboard.press("ArrowLeft")
+    back = "example 1, token 4, feature 4" if size < 600 else "example 1, token 4, feature 6"
+    expect(demo.get_by_label(back)).to_be_focused()
     keyboard.press("Tab")
     expect(demo.locator(":focus")).to_have_count(0)  # one stop of the Tab key, then out
 

@@ -85,15 +85,26 @@ customElements.define("ln-axes", class Axes extends HTMLElement {
     return element;
   }
 
+  // The arrows go where the eye goes: example 2 stands to the right of example 1 or, on a narrow
+  // page, below it.
   onKey(event, [b, t, d]) {
     const [examples, tokens, width] = Axes.size;
-    const row = b * tokens + t;
     const clip = (value, end) => Math.min(Math.max(value, 0), end - 1);
     const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1],
-      ArrowLeft: [0, -1], Home: [0, -width], End: [0, width] }[event.key] || [];
+      ArrowLeft: [0, -1], Home: [0, -d], End: [0, width - 1 - d] }[event.key] || [];
     if (down === undefined) return;
     event.preventDefault();
-    this.cells[clip(row + down, examples * tokens) * width + clip(d + right, width)].element.focus();
+    const [first, second] = this.querySelectorAll("svg");
+    let [example, token, feature] = [b, t + down, d + right];
+    if (first.getBoundingClientRect().right <= second.getBoundingClientRect().left) {
+      const across = clip(b * width + feature, examples * width);
+      [example, feature] = [Math.floor(across / width), across % width];
+    } else {
+      const along = clip(b * tokens + token, examples * tokens);
+      [example, token] = [Math.floor(along / tokens), along % tokens];
+    }
+    const row = example * tokens + clip(token, tokens);
+    this.cells[row * width + clip(feature, width)].element.focus();
   }
 
   draw() {
