@@ -33,6 +33,16 @@ def test_the_text_follows_the_keys_and_is_true(demo, eps_key, s_key):
     assert shown[2:] == pytest.approx([s / (s**2 + eps) ** 0.5, s / (s + eps)], abs=0.0006)
 
 
+@pytest.mark.parametrize("where, exponent, shown", [("inside", -2.74, "0.499"),
+                                                    ("outside", -5, "0.500")])  # fmt: skip
+def test_the_lesson_can_ask_for_the_s_that_halves_the_output(demo, where, exponent, shown):
+    demo.get_by_label("input std s").evaluate(
+        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }",
+        exponent,
+    )
+    expect(demo.get_by_role("status")).to_contain_text(f"{where} the root: {shown}")
+
+
 def test_the_epsilon_demo_works_from_a_file(open_page):
     page = open_page(first_page("<ln-epsilon"), address=BOOK.as_uri() + "/")
     expect(page.locator("ln-epsilon").first.get_by_role("status")).to_contain_text("0.302")

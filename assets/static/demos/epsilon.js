@@ -5,7 +5,7 @@ customElements.define("ln-epsilon", class extends HTMLElement {
     const power = (exponent) => this.scientific(10 ** exponent);
     const sliders = [
       slider("epsilon ε", { min: -12, max: -1, step: 1, value: -5, format: power }, () => this.draw()),
-      slider("input std s", { min: -7, max: 1, step: 0.05, value: -3, format: power }, () => this.draw()),
+      slider("input std s", { min: -7, max: 1, step: 0.01, value: -3, format: power }, () => this.draw()),
     ];
     this.inputs = sliders.map(({ input }) => input);
     this.picture = svg("svg", { viewBox: "0 0 400 232", "aria-hidden": "true" });
