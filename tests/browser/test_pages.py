@@ -99,7 +99,7 @@ WIDE_ON_PHONES = {
 @pytest.mark.parametrize("kind", WIDE_ON_PHONES)
 def test_what_goes_on_beyond_the_edge_of_a_phone_says_so(open_page, kind, mode):
     page = open_page("chapters/feature-axis/scale-bias-epsilon.html", mode=mode, width=390)
-    page.add_style_tag(content="mjx-container, pre { font-size: 300% !important; }")
+    page.add_style_tag(content="mjx-container, pre { font-size: 600% !important; }")
     wide = f".bd-article {WIDE_ON_PHONES[kind]}[data-more=right]"
     page.wait_for_selector(wide)
     box = page.locator(wide).first.element_handle()
@@ -149,6 +149,14 @@ def test_short_code_stays_in_one_piece(open_page):
     )
     assert short
     assert [text for text, lines in short if lines > 1] == []
+
+
+def test_code_in_headings_fits_the_narrowest_phone(open_page):
+    page = open_page("exercises/feature-axis.html", width=320)
+    ends = page.locator("h2 code").evaluate_all(
+        "all => all.map(code => code.getBoundingClientRect().right)"
+    )
+    assert ends and max(ends) <= 320
 
 
 def test_a_first_visit_meets_no_complaint(browser, site):
