@@ -49,9 +49,7 @@ def _number(numbers, name, asked, unknown):
         if unknown:
             raise WrongKind(f"{', '.join(missing)} not found"
                             + _listed(unknown, "; unknown keys of the dict: "))
-        others = [key for key in missing if key != name]
-        raise NotImplementedError(f"{name} is not answered yet"
-                                  + (f", nor {', '.join(others)}" if others else ""))
+        raise NotImplementedError(f"{name} is not answered yet")
     value = numbers[name]
     try:
         number = np.nan if isinstance(value, (str, bytes)) else float(value)

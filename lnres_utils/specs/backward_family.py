@@ -19,11 +19,12 @@ def faulty_backward(
     mean_term, variance_term : how often each term of dx is subtracted
     gain : "before" the projection, "after" it, "missing", "twice"
     scale : "inverse-std", "one", "inverse-variance", "std"
-    terms : "mean" over the features in both terms, or "sum"
+    terms : "mean" over the features in both terms, "sum" in both, "sum-mean" or "sum-variance" in
+        one of them, or "all" (the mean over every axis in both)
     inner : what the variance term multiplies back: "normalized", or "centered" values
     gamma_times : what multiplies dy in dgamma: "normalized", "x", "centered", or "dz" (with gain)
     reduce : how dgamma and dbeta reduce the leading axes: "sum", "mean", "first" axis only,
-        "features" (the last axis), or "none"
+        "first-two" axes, "features" (the last axis), or "none"
     """
 
     def layer_norm_backward(dy, x, gamma, eps=default_eps):
@@ -34,10 +35,12 @@ def faulty_backward(
         z = centered * inverse_std
 
         dz = {"before": dy * gamma, "twice": dy * gamma**2}.get(gain, dy)
-        mean = {"mean": np.mean, "sum": np.sum}[terms]
+        mean = np.sum if terms in ("sum", "sum-mean") else np.mean
+        mean_of_products = np.sum if terms in ("sum", "sum-variance") else np.mean
+        over = None if terms == "all" else -1
         back = centered if inner == "centered" else z
-        dx = (dz - mean_term * mean(dz, -1, keepdims=True)
-              - variance_term * back * mean(dz * back, -1, keepdims=True))
+        dx = (dz - mean_term * mean(dz, axis=over, keepdims=True)
+              - variance_term * back * mean_of_products(dz * back, axis=over, keepdims=True))
         dx = dx * {"inverse-std": inverse_std, "one": 1.0, "inverse-variance": inverse_std**2,
                    "std": 1 / inverse_std}[scale]
         if gain == "after":
@@ -56,6 +59,7 @@ def _reduce(terms, how):
         "sum": lambda: terms.sum(leading),
         "mean": lambda: terms.mean(leading),
         "first": lambda: terms.sum(0),
+        "first-two": lambda: terms.sum((0, 1)),
         "features": lambda: terms.sum(-1),
         "none": lambda: terms,
     }[how]()
@@ -68,10 +72,11 @@ KNOBS = tuple(
          "Mean and variance are treated as constants: dx lacks both terms that come from them.",
          ("terms", "inner", "gain-after")),
         ("mean-term-missing", {"mean_term": 0.0},
-         "dx lacks the term of the mean: its sum over the features is not zero.", ()),
+         "dx lacks the term of the mean: its sum over the features is not zero.",
+         ("mean-term-summed",)),
         ("variance-term-missing", {"variance_term": 0.0},
          "dx lacks the term of the variance: it still has a part along the normalized vector.",
-         ("inner",)),
+         ("inner", "variance-term-summed")),
         ("mean-term-twice", {"mean_term": 2.0},
          "The term of the mean is subtracted twice in dx. (The variance adds no second one: the "
          "deviations from the mean sum to zero.)", ()),
@@ -98,6 +103,13 @@ KNOBS = tuple(
          "dx is multiplied by the standard deviation; it should be divided by it.", ()),
         ("terms-summed", {"terms": "sum"},
          "The two terms of dx are sums over the features; they are means, divided by D.", ()),
+        ("mean-term-summed", {"terms": "sum-mean"},
+         "The term of the mean in dx is a sum over the features; it is a mean, divided by D.", ()),
+        ("variance-term-summed", {"terms": "sum-variance"},
+         "The term of the variance in dx sums dz·z over the features; it takes the mean, divided "
+         "by D.", ()),
+        ("terms-over-all-axes", {"terms": "all"},
+         "The means in dx run over every axis; each token has its own, over its features.", ()),
         ("centered-for-normalized", {"inner": "centered"},
          "The variance term of dx uses x − mean where the normalized vector belongs.", ()),
         ("backward-unbiased", {"ddof": 1},
@@ -116,6 +128,9 @@ KNOBS = tuple(
         ("parameters-first-axis", {"reduce": "first"},
          "dgamma and dbeta are summed over the first axis only; sum over all axes but the last.",
          ()),
+        ("parameters-first-two-axes", {"reduce": "first-two"},
+         "dgamma and dbeta are summed over axes 0 and 1, which fits (B, T, D) only; sum over all "
+         "axes but the last, however many there are.", ()),
         ("parameters-over-features", {"reduce": "features"},
          "dgamma and dbeta are summed over the features; they keep the features and sum over all "
          "other axes.", ()),

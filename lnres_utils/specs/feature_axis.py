@@ -71,7 +71,7 @@ _LAYER_NORM_LAWS = (
              _changed_after((0, -1)), lambda a, b: _close(a["y"][0, :-1], b["y"][0, :-1])),
     Property("Adding the same number to all features changes the output; it should not.",
              _moved(1, 5), lambda a, b: _close(a["y"], b["y"])),
-    Property("Doubling all features changes the output; it should not (ε is tiny here).",
+    Property("Doubling all features changes the output; it should not (tried with ε = 1e-9).",
              _moved(2, 0), lambda a, b: _close(a["y"], b["y"])),
 )
 
@@ -104,6 +104,14 @@ _THREE_AXES = tuple(
     for first, second in (("over-tokens", "over-axis-1"),
                           ("over-tokens-and-features", "over-all-but-batch"),
                           ("over-batch-and-tokens", "over-all-but-features"))
+)
+
+_SUMMED = (
+    _equivalent("without the term of the mean, only the other one is left to be summed",
+                {"mean-term-missing", "terms-summed"}, {"mean-term-missing", "variance-term-summed"}),
+    _equivalent("without the term of the variance, only the other one is left to be summed",
+                {"variance-term-missing", "terms-summed"},
+                {"variance-term-missing", "mean-term-summed"}),
 )
 
 _CONSTANT = _equivalent("treating both statistics as constants leaves out both of their terms",
@@ -215,7 +223,7 @@ _EXERCISES = (
         groups={"dx": 4, "dgamma": 2, "dbeta": 1, "other ranks": 1, "default epsilon": 1,
                 INPUT_KEPT: 1},
         outputs={name: Output() for name in ("dx", "dgamma", "dbeta")},
-        equivalents=(_CONSTANT,),
+        equivalents=(_CONSTANT, *_SUMMED),
         hints=(
             "Recompute the normalized vector z first. dgamma and dbeta follow from y = z·γ + β: "
             "sum over every axis but the last.",

@@ -58,7 +58,8 @@ def affine(rng, width):
     """Gains away from zero and one and biases away from zero, each of both signs."""
     gains = rng.uniform(0.3, 0.8, width)
     gains = np.where(rng.permutation(width) % 2, gains, 2 - gains)
-    return {"gamma": _both_signs(rng, gains), "beta": _both_signs(rng, rng.uniform(0.3, 1.7, width))}
+    biases = rng.uniform(0.3, 1.7, width)
+    return {"gamma": _both_signs(rng, gains), "beta": _both_signs(rng, biases)}
 
 
 def plain(width):
@@ -185,7 +186,7 @@ def axis_norm(rng):
           for kind in kinds),
         *(shared(kind, (2, 5, 6), narrow, 2 if kind == "group" else 1, 1e-5) for kind in kinds),
         *(Case(kind, {**zeros, "kind": kind, **visible}) for kind in kinds),
-        *(case("defaults", (2, 4, 5), kind) for kind in kinds),
+        *(case("defaults", (2, 4, 6), kind) for kind in kinds),
         *(Case("defaults", {**zeros, "kind": kind}) for kind in kinds),
         *(case("", (3, 4, 6), kind, size=0.03, judged=False, **visible) for kind in kinds),
     ]

@@ -92,7 +92,7 @@ KNOBS = (
           "The parameters are called gamma and beta, so the `state_dict` of `torch.nn.LayerNorm` "
           "does not load: name them weight and bias.", "LN-16"),
     _knob("scalar-parameters", {"parameters": "scalar"},
-          "Gain and bias have one entry; they need one for each feature.", "LN-14"),
+          "Gain and bias have one entry; they need one for each feature.", "LN-14", SCALE),
     _knob("parameters-of-shape-1-d", {"parameters": "column"},
           "Gain and bias have shape (1, D); `torch.nn.LayerNorm` keeps them as (D,), so its "
           "`state_dict` does not load.", ""),

@@ -17,7 +17,7 @@ def faulty_normalize(
     center : "mean", "none" (x is divided by its standard deviation), "median",
         "uncentered" (x / rms), "uncentered-spread" (x - mean over rms), "precedence" (x - mean/std)
     spread : "std", "var" (no root), "sum" (no 1/N), "mad", "range", "one" (not divided),
-        "product" (multiplied by it), "min-max", "softmax"
+        "product" (multiplied by it), "square-of-mean" (of the deviations), "min-max", "softmax"
     keepdims : "lost" lets the statistics lose their axis; "lost-late" too, but the variance is
         still that of the right deviations, as from ``np.var``
     ndim : the only rank accepted, any by default
@@ -61,6 +61,8 @@ def _scale(deviation, keep, count, eps, ddof, eps_place, spread):
         return np.mean(np.abs(deviation), **keep) + _added(eps, eps_place)
     if spread == "range":
         return deviation.max(**keep) - deviation.min(**keep) + _added(eps, eps_place)
+    if spread == "square-of-mean":  # zero up to rounding, and zero here
+        return np.sqrt(eps)
     with np.errstate(divide="ignore"):
         denominator = 1 if spread == "sum" else count - ddof
         variance = np.sum(deviation**2, **keep) / np.float64(denominator)
@@ -95,6 +97,7 @@ def faulty_affine(z, gamma, beta, affine="after"):
         "minus-bias": lambda: z * gamma - beta,
         "one-gain": lambda: z * gamma[0] + beta[0],
         "divided": lambda: z / gamma + beta,
+        "sum": lambda: z * (gamma + beta),
     }[affine]()
 
 
@@ -134,6 +137,10 @@ def faulty_channel_norm(
     """A ``channel_norm(x, gamma, beta, eps)`` on (B, C, H, W) with these mistakes."""
 
     def channel_norm(x, gamma, beta, eps=default_eps):
+        if axes == "reshaped":  # the numbers of (B, C, H, W) read as (B, H * W, C)
+            flat = x.reshape(x.shape[0], -1, x.shape[1])
+            inner = faulty_layer_norm(-1, affine, default_eps, **norm)
+            return inner(flat, gamma, beta, eps).reshape(x.shape)
         shape = [1, 1, 1, 1]
         shape[affine_axis] = -1
         gain, bias = gamma.reshape(shape), beta.reshape(shape)
@@ -151,7 +158,7 @@ def faulty_axis_norm(
     """An ``axis_norm(x, kind, groups, eps)`` with the axes of each kind as settings.
 
     ``group`` is "neighbors" (the right one), "interleaved" (every groups-th feature), "per-token"
-    (statistics of one token only), "size" (``groups`` taken for the size of a group), or "all"
+    (statistics of one token only), "reshaped" (the numbers read as (B, groups, T, D / groups)), "size" (``groups`` taken for the size of a group), or "all"
     (``groups`` ignored).
     """
 
@@ -161,6 +168,9 @@ def faulty_axis_norm(
             return faulty_normalize(x, axes[kind], eps, **norm)
         batch_size, tokens, width = x.shape
         size = {"size": groups, "all": width}.get(group, width // groups)
+        if group == "reshaped":
+            split = x.reshape(batch_size, groups, tokens, size)
+            return faulty_normalize(split, (2, 3), eps, **norm).reshape(x.shape)
         if group == "interleaved":
             split = x.reshape(batch_size, tokens, size, width // size)
             return faulty_normalize(split, (1, 2), eps, **norm).reshape(x.shape)

@@ -28,6 +28,11 @@ VARIANCE = (
          "The squared deviations are summed but not divided by N: that is not a variance, and "
          "every output is too small by √N.",
          ONE_VECTOR, "S3-sum-for-mean", masks=("ddof",)),
+    Knob("square-of-mean", {"spread": "square-of-mean", "center": "mean", "eps_place": "inside",
+                            "keepdims": "kept"},
+         "The variance squares the mean of the deviations, which is 0; it is the mean of their "
+         "squares: `np.mean((x - mean) ** 2)`.",
+         ONE_VECTOR, "S3-square-of-mean", masks=("ddof",)),
     Knob("no-root", {"spread": "var"},
          "The output is divided by the variance; it should be divided by its square root.",
          ONE_VECTOR, "", masks=("eps_place",)),
@@ -184,6 +189,9 @@ AFFINE = (
     Knob("bias-before-gain", {"affine": "bias-first"},
          "The bias is multiplied by the gain, (z + β)·γ; it should be added last, z·γ + β.",
          SCALE, "S3-bias-before-gain"),
+    Knob("gain-plus-bias", {"affine": "sum"},
+         "The normalized values are multiplied by γ + β; the bias is added after: z·γ + β.",
+         SCALE, ""),
     Knob("one-plus-gain", {"affine": "one-plus"},
          "The gain is taken as 1 + γ; here γ itself is the gain.", SCALE, ""),
     Knob("bias-subtracted", {"affine": "minus-bias"},
@@ -230,6 +238,9 @@ FOUR_NORMS = tuple(
         ("groups-interleaved", {"group": "interleaved"},
          "A group holds neighboring features; here it holds every n-th one. Reshape the last axis "
          "to (groups, D // groups), in that order.", ""),
+        ("groups-reshaped", {"group": "reshaped"},
+         "Reshaping (B, T, D) to (B, groups, T, D // groups) does not move the features there; it "
+         "cuts the numbers in the order they lie in. Reshape to (B, T, groups, D // groups).", ""),
         ("groups-per-token", {"group": "per-token"},
          "Kind \"group\" normalizes within each token; group normalization shares its statistics "
          "over all tokens of an example.", "AX-01"),
@@ -257,6 +268,10 @@ def channel_axes():
              "channels are axis 1.", ()),
             ("over-all-but-channels", {"axes": (0, 2, 3)},
              "The statistics run over batch, height and width: that is batch normalization.", ()),
+            ("channels-reshaped",
+             {"axes": "reshaped", "affine_axis": 1, "keepdims": "kept"},
+             "Reshaping (B, C, H, W) to (B, H·W, C) does not move the channels to the end; it cuts "
+             "the numbers in the order they lie in. Use `np.moveaxis(x, 1, -1)`.", ()),
             ("over-batch", {"axes": 0}, "The statistics run over the batch.", ("keepdims",)),
             ("over-everything", {"axes": None},
              "One mean and one variance are taken over the whole array.", ("keepdims",)),

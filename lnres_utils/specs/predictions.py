@@ -68,7 +68,7 @@ KNOBS = tuple(
          "`width_one`: 17 would be 2·7 + 3, with x passing through. One feature is its own mean, "
          "so x − mean is 0 and only the bias is left.", TORCH, "LN-15"),
         ("width-one-sign", "width_one", 5.0,
-         "`width_one`: 5 would be 2·1 + 3, as if the sign of x survived (it does in RMSNorm). Here "
+         "`width_one`: 5 would be 2·1 + 3, as if the sign of x survived. Here "
          "x − mean is 0 and only the bias is left.", TORCH, "LN-15"),
         ("width-one-zero", "width_one", 0.0,
          "`width_one`: the normalized value is 0, but the bias is still added to it.",

@@ -24,7 +24,15 @@ def _hidden(rng, shape):
     rows = (shape[0],) + (1,) * (len(shape) - 1)
     scale = 10 ** rng.uniform(-3, 1.5, rows if len(shape) > 1 else ())
     offset = rng.normal(0, 2, rows if len(shape) > 1 else ()) * 10 ** rng.uniform(-2, 1)
-    return rng.normal(size=shape) * scale + offset
+    x = rng.normal(size=shape) * scale + offset
+    if rng.random() < 0.15:  # a mean that is exact: whether rounding leaves a variance is chance
+        x[0] = rng.choice([0, 4.5, -3]) if len(shape) > 1 else 0
+        x = x if rng.random() < 0.7 and len(shape) > 1 else np.full(shape, rng.choice([0, 4.5, -3]))
+    return x
+
+
+def _gain(rng, width):
+    return rng.uniform(0.2, 2, width) * rng.choice([-1, 1], width)
 
 
 def _standardize(rng):
@@ -33,7 +41,7 @@ def _standardize(rng):
 
 def _layer_norm(rng):
     shape = _shape(rng, int(rng.integers(1, 6)))
-    inputs = {"x": _hidden(rng, shape), "gamma": rng.normal(1, 0.5, shape[-1]),
+    inputs = {"x": _hidden(rng, shape), "gamma": _gain(rng, shape[-1]),
               "beta": rng.normal(0, 1, shape[-1])}
     if rng.random() < 0.2:
         inputs["x"] = rng.normal(1, 1, shape)  # single precision: no extremes
@@ -45,28 +53,32 @@ def _layer_norm(rng):
 def _axis_norm(rng):
     batch, tokens, width = _shape(rng, 3)
     kind = str(rng.choice(["layer", "batch", "instance", "group", "group"]))
-    groups = int(rng.integers(1, 4)) if kind == "group" else 1
+    bare = rng.random() < 0.3  # called without groups and eps
+    groups = int(rng.integers(1, 4)) if kind == "group" and not bare else 1
     x = _hidden(rng, (batch, tokens, width * groups))
-    eps = _epsilon(rng)
+    eps = {} if bare else _epsilon(rng)
     return {"x": x, "kind": kind, **({"groups": groups} if eps or groups > 1 else {}), **eps}
 
 
 def _channel_norm(rng):
     shape = _shape(rng, 4)
-    return {"x": _hidden(rng, shape), "gamma": rng.normal(1, 0.5, shape[1]),
+    return {"x": _hidden(rng, shape), "gamma": _gain(rng, shape[1]),
             "beta": rng.normal(0, 1, shape[1]), **_epsilon(rng)}
 
 
 def _layer_norm_backward(rng):
-    shape = _shape(rng, int(rng.integers(2, 6)))
+    shape = _shape(rng, int(rng.integers(1, 6)))
     return {"dy": rng.normal(size=shape), "x": _hidden(rng, shape),
-            "gamma": rng.normal(1, 0.5, shape[-1]), **_epsilon(rng)}
+            "gamma": _gain(rng, shape[-1]), **_epsilon(rng)}
 
 
 def _module(rng):
-    shape = _shape(rng, int(rng.integers(2, 5)))
-    task = str(rng.choice(["state", "fresh", "forward", "forward", "backward", "train"]))
-    return {"task": task, "x": _hidden(rng, shape), "weight": rng.normal(1, 0.5, shape[-1]),
+    shape = _shape(rng, int(rng.integers(1, 5)))
+    task = str(rng.choice(["state", "fresh", "forward", "eval", "backward", "train"]))
+    x = _hidden(rng, shape)
+    while task == "backward" and not x.std(-1).all():  # a root of zero has no gradient
+        x = _hidden(rng, shape)
+    return {"task": task, "x": x, "weight": _gain(rng, shape[-1]),
             "bias": rng.normal(0, 1, shape[-1]), "dy": rng.normal(size=shape), "rate": 0.3,
             **_epsilon(rng)}
 
