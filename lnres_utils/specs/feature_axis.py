@@ -108,7 +108,8 @@ _THREE_AXES = tuple(
 
 _SUMMED = (
     _equivalent("without the term of the mean, only the other one is left to be summed",
-                {"mean-term-missing", "terms-summed"}, {"mean-term-missing", "variance-term-summed"}),
+                {"mean-term-missing", "terms-summed"},
+                {"mean-term-missing", "variance-term-summed"}),
     _equivalent("without the term of the variance, only the other one is left to be summed",
                 {"variance-term-missing", "terms-summed"},
                 {"variance-term-missing", "mean-term-summed"}),

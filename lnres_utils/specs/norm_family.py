@@ -158,7 +158,8 @@ def faulty_axis_norm(
     """An ``axis_norm(x, kind, groups, eps)`` with the axes of each kind as settings.
 
     ``group`` is "neighbors" (the right one), "interleaved" (every groups-th feature), "per-token"
-    (statistics of one token only), "reshaped" (the numbers read as (B, groups, T, D / groups)), "size" (``groups`` taken for the size of a group), or "all"
+    (statistics of one token only), "reshaped" (the numbers read as (B, groups, T,
+    D / groups)), "size" (``groups`` taken for the size of a group), or "all"
     (``groups`` ignored).
     """
 
