@@ -92,9 +92,10 @@ def _complete_cell(cell, where, lnres, spec_of):
         "task": False,
         **({"points": spec.max_points} if check else {"points": 0} if text else {}),
     }
-    tags = cell.metadata.get("tags", [])
-    if check and "raises-exception" not in tags:
-        cell.metadata["tags"] = [*tags, "raises-exception"]
+    if not text:  # "Run All" goes on after a failed check, and after a slip in an answer
+        tags = cell.metadata.get("tags", [])
+        wanted = ["raises-exception"] if check else ["answer", "raises-exception"]
+        cell.metadata["tags"] = tags + [tag for tag in wanted if tag not in tags]
     return cell.metadata["nbgrader"]["grade_id"]
 
 

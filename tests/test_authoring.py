@@ -171,7 +171,7 @@ def test_metadata_is_completed_from_the_specification(fresh):
     assert answer.nbgrader == shared | {
         "grade_id": "twice", "solution": True, "grade": False, "locked": False
     }  # fmt: skip
-    assert answer.tags == ["keep"]
+    assert answer.tags == ["keep", "answer", "raises-exception"]
     assert check.lnres == {"exercise": "twice", "role": "check", "version": 3}
     assert check.nbgrader == shared | {
         "grade_id": "twice-check", "solution": False, "grade": True, "locked": True, "points": 4

@@ -35,7 +35,9 @@
       this.input = element.querySelector(".cell_input");
       this.original = this.input.querySelector("pre").textContent.replace(/\n$/, "");
       this.ran = null; // the text that ran last in the present Python
-      this.isCheck = element.classList.contains("tag_raises-exception");
+      // Checks and scratch cells may fail; answers may, too, but the cells below need them.
+      this.isCheck = element.classList.contains("tag_raises-exception") &&
+        !element.classList.contains("tag_answer");
       if (live) this.addControls(element);
     }
 
