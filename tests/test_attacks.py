@@ -99,10 +99,10 @@ def test_no_answer_makes_the_check_itself_fail(answer):
 def test_a_name_that_is_no_string_gets_one_line(name):
     if name is None:
         right_named = type("Odd", (), {"__name__": 5, "__call__": right})()
-        with pytest.raises(CheckFailed, match="a string was expected"):
+        with pytest.raises(CheckFailed, match="say which one it answers"):
             Session(specs.exercises).check(right_named)
         return
-    with pytest.raises(CheckFailed, match="a string was expected"):
+    with pytest.raises(CheckFailed, match="give its name as a string"):
         Session(specs.exercises).check(right, name)
 
 

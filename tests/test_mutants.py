@@ -104,12 +104,23 @@ def test_no_fault_is_misnamed(verdicts, fresh):
         knobs = {knob.id: knob for knob in exercise.knobs}
         if report.certainty == "both":
             names = [" + ".join(names)]
-        given = outputs(exercise, mutant, inputs)
+        steady = [each for each in inputs if is_steady(exercise, mutant, each)]
+        assert len(steady) > len(inputs) / 2, what
+        given = outputs(exercise, mutant, steady)
         for name in names:
             turned = [knobs[id] for id in name.split(" + ")]
-            if not agree(exercise, given, family_outputs(exercise, turned, inputs)):
+            if not agree(exercise, given, family_outputs(exercise, turned, steady)):
                 misnamed.append((exercise.name, what, name))
     assert not misnamed
+
+
+def is_steady(exercise, answer, inputs):
+    """Whether the last bit of x leaves the outputs alone: else rounding decides, and no formula.
+
+    A mean of deviations is zero up to rounding, which counts beside an epsilon of 1e-12.
+    """
+    nudged = {**inputs, "x": np.nextafter(inputs["x"], np.inf)}
+    return agree(exercise, outputs(exercise, answer, [inputs]), outputs(exercise, answer, [nudged]))
 
 
 def test_most_faults_are_killed(verdicts, fresh, capsys):

@@ -189,7 +189,7 @@ def test_a_tuple_of_the_wrong_make_gets_a_clear_line(does, words):
 
 @pytest.mark.parametrize(("numbers", "outcome", "points", "words"), [
     ({}, "wrong", 0, "none of the keys asked for"),
-    (dict.fromkeys(RIGHT), "not attempted", 0, "is still there: replace the stub"),
+    (dict.fromkeys(RIGHT), "not attempted", 0, "in place of the stub"),
     ({**RIGHT, "std_at_eps": None}, "wrong", 5, "is not finished: std_at_eps."),
     ({name: RIGHT[name] for name in list(RIGHT)[:2]}, "wrong", 2,
      "is not finished: ratio_n_minus_1, std_at_eps, "),

@@ -35,8 +35,9 @@ def judge_runs(exercise, runs, find_broken=tuple):
     """Judge the runs of an answer; ``find_broken()`` gives the sentences of the laws it breaks."""
     judged = [run for run in runs if run.case.judged]
     if all(run.failure and run.failure.not_attempted for run in judged):
-        return _report(exercise, "not attempted",
-                       reason="`raise NotImplementedError()` is still there: replace the stub.")
+        reason = ("Not answered yet: put your code in place of the stub, "
+                  "`raise NotImplementedError()` included.")
+        return _report(exercise, "not attempted", reason=reason)
 
     expected = {id(run): _expected(exercise, run.case) for run in judged}
     good = {id(run): _is_right(exercise, run, expected[id(run)]) for run in judged}

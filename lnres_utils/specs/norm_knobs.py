@@ -30,9 +30,9 @@ VARIANCE = (
          ONE_VECTOR, "S3-sum-for-mean", masks=("ddof",)),
     Knob("square-of-mean", {"spread": "square-of-mean", "center": "mean", "eps_place": "inside",
                             "keepdims": "kept"},
-         "The variance squares the mean of the deviations, which is 0; it is the mean of their "
-         "squares: `np.mean((x - mean) ** 2)`.",
-         ONE_VECTOR, "S3-square-of-mean", masks=("ddof",)),
+         "The variance comes out as 0: it averages the deviations from the mean, which cancel, and "
+         "not their squares: `np.mean((x - mean) ** 2)`.",
+         ONE_VECTOR, "", masks=("ddof",)),
     Knob("no-root", {"spread": "var"},
          "The output is divided by the variance; it should be divided by its square root.",
          ONE_VECTOR, "", masks=("eps_place",)),
