@@ -15,8 +15,14 @@ CHANGES_INPUT = Mistake(
 )
 
 
-def judge(exercise, answer, rng):
-    """Check an answer on cases drawn from ``rng``.
+def judge(exercise, answer, rng, cases=None):
+    """Check an answer.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator, from which inputs are drawn
+    cases : the cases to use, by default those that the exercise draws from ``rng``; they remember
+        what hypotheses give, so that the next answer is judged faster on the same ones
 
     Returns
     -------
@@ -27,7 +33,7 @@ def judge(exercise, answer, rng):
         if problem:
             return _report(exercise, "wrong", reason=problem,
                            public_reason=f"It cannot be called as {exercise.call}.")
-        runs = [run_case(exercise, answer, case) for case in exercise.cases(rng)]
+        runs = [run_case(exercise, answer, case) for case in cases or exercise.cases(rng)]
         return judge_runs(exercise, runs, lambda: broken_properties(exercise, answer, rng))
 
 

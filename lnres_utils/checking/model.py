@@ -1,7 +1,7 @@
 """What an exercise is made of: cases, outputs, knobs and properties, as plain data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 INPUT_KEPT = "input kept"  # the case group that holds when no call changed its input
 
@@ -18,6 +18,7 @@ class Case:
     inputs: Mapping[str, object]  # arrays, numbers and strings only
     judged: bool = True
     only: tuple[str, ...] = ()  # the outputs judged here, by default all
+    known: dict = field(default_factory=dict, compare=False, repr=False)  # outputs by hypothesis
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Session:
 
     def __init__(self, exercises):
         self.exercises = exercises
+        self.cases = {}  # drawn once
         self.tries = {}
         self.hints = {}
 
@@ -46,8 +47,11 @@ class Session:
         """Check an answer; see ``lnres_utils.check``."""
         name = self._name(answer, exercise)
         spec = self.exercises[name]
+        if name not in self.cases:
+            self.cases[name] = spec.cases(np.random.default_rng(seed_of(name)))
         try:
-            report = judge(spec, answer, np.random.default_rng(seed_of(name)))
+            rng = np.random.default_rng(seed_of(name))
+            report = judge(spec, answer, rng, self.cases[name])
         except KeyboardInterrupt:
             fail(f"{name}: interrupted; a loop in it may never end")
         before = self.tries.get(name)
