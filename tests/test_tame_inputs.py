@@ -128,7 +128,7 @@ MAKERS = {"standardize": standardize_by, "layer_norm": layer_norm_by, "axis_norm
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "way"), itertools.product(MAKERS, NORMS))
+@pytest.mark.parametrize(("name", "way"), list(itertools.product(MAKERS, NORMS)))
 def test_a_norm_that_is_wrong_on_legal_rows_is_refused_and_gets_no_wrong_name(name, way, seed):
     report = checked(name, MAKERS[name](NORMS[way]), seed)
     assert report.outcome == "wrong" and report.points < report.max_points

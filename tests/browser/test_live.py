@@ -187,7 +187,7 @@ def test_a_run_without_output_says_so(live):
 def test_a_check_of_no_exercise_is_an_error(live):
     page, cell = live
     shown = run(cell, "from lnres_utils import check\ncheck(None)")
-    assert shown.startswith("CheckFailed: the answer is")
+    assert shown.startswith("CheckFailed: this is None")
     expect(cell.locator(".live-state")).to_have_text("Your run ended with an error:")
 
 
