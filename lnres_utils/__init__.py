@@ -1,7 +1,8 @@
 """Helpers of the course on layer normalization and residual connections.
 
-A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms``, the
-book's own implementations, and ``figures``, its plots. Importing this package imports no torch.
+A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms`` and
+``blocks``, the book's own implementations, ``experiments`` and ``figures``, its probes, training
+loop and plots. Importing this package imports no torch.
 """
 
 import importlib
@@ -9,7 +10,18 @@ import importlib
 from lnres_utils import specs as _specs
 from lnres_utils.checking import CheckFailed, Mistake, Report, Session
 
-__all__ = ["CheckFailed", "Mistake", "Report", "check", "figures", "hint", "norms", "progress"]
+__all__ = [
+    "CheckFailed",
+    "Mistake",
+    "Report",
+    "blocks",
+    "check",
+    "experiments",
+    "figures",
+    "hint",
+    "norms",
+    "progress",
+]
 
 _session = Session(_specs.exercises)
 
@@ -45,6 +57,6 @@ def progress():
 
 
 def __getattr__(name):
-    if name in ("figures", "norms"):
+    if name in ("blocks", "experiments", "figures", "norms"):
         return importlib.import_module(f"lnres_utils.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
