@@ -3,6 +3,7 @@
 import numpy as np
 
 from lnres_utils.drives.common import WrongKind, brief, given, unpack
+from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back, shape
 
 
 def standardize(answer, inputs):
@@ -82,81 +83,25 @@ def norm_module(answer, inputs):
     if not isinstance(module, torch.nn.Module):
         raise WrongKind("the object built is not a torch.nn.Module: inherit from it")
     if inputs["task"] == "state":
-        return {"state": " ".join(f"{name}{_shape(value)}"
+        return {"state": " ".join(f"{name}{shape(value)}"
                                   for name, value in sorted(module.state_dict().items()))}
     if x.dtype == torch.float64:
         module = module.to(torch.float64)
     if inputs["task"] == "fresh":
-        return {"y": _array(_output(module, x))}
+        return {"y": array(output(module, x))}
     module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")})
     if inputs["task"] == "eval":
         module.eval()
-    y = _output(module, x)
+    y = output(module, x)
     if inputs["task"] in ("forward", "eval"):
-        return {"y": _array(y), "hidden": x.detach().numpy().copy()}
-    _pull_back(y, torch.tensor(inputs["dy"]))
+        return {"y": array(y), "hidden": x.detach().numpy().copy()}
+    pull_back(y, torch.tensor(inputs["dy"]))
     if inputs["task"] == "backward":
         if x.grad is None:
-            raise WrongKind(_NO_GRADIENT)
-        return {"dx": _array(x.grad)}
+            raise WrongKind(NO_GRADIENT)
+        return {"dx": array(x.grad)}
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.grad is not None:
                 parameter -= inputs["rate"] * parameter.grad
-    return {"y": _array(_output(module, x))}
-
-
-_NO_GRADIENT = ("no gradient reaches the input: it was detached, or `forward` computes with NumPy "
-                "or under `torch.no_grad()`")
-
-
-def _output(module, x):
-    """What the module gives, if that is a tensor."""
-    import torch
-
-    y = module(x)
-    if not isinstance(y, torch.Tensor):
-        what = "None: is there a `return`?" if y is None else f"a {type(y).__name__}"
-        raise WrongKind(f"`forward` returned {what}" + ("" if y is None else
-                                                        "; a torch tensor was expected"))
-    return y
-
-
-def _pull_back(y, dy):
-    """Gradients of the sum of y·dy, where y can have any."""
-    if y.shape != dy.shape:
-        raise WrongKind(f"`forward` returned a tensor of shape {tuple(y.shape)} for an input of "
-                        f"shape {tuple(dy.shape)}")
-    if not y.is_floating_point():
-        raise WrongKind(f"`forward` returned a tensor of dtype {y.dtype}; real numbers were "
-                        "expected")
-    if not y.requires_grad:
-        raise WrongKind(_NO_GRADIENT)
-    _array(y)  # one that holds no numbers has no gradients either
-    y.backward(dy.to(y.dtype))
-
-
-def _array(tensor):
-    """The numbers of a tensor; what NumPy cannot hold is of the wrong kind."""
-    import torch
-
-    if tensor.layout != torch.strided:
-        what = f"with the layout {tensor.layout}; an ordinary one was expected"
-    elif tensor.device.type != "cpu":
-        what = f"on the device {tensor.device.type}; one on the CPU was expected"
-    elif tensor.dtype == torch.bfloat16:
-        what = f"of dtype {tensor.dtype}; the dtype of the input was expected"
-    else:
-        try:
-            return tensor.detach().resolve_conj().resolve_neg().numpy().copy()
-        except (TypeError, RuntimeError):
-            what = f"of dtype {tensor.dtype} whose numbers cannot be read"
-    raise WrongKind(f"`forward` returned a tensor {what}")
-
-
-def _shape(value):
-    """The shape of an entry of a state, as text."""
-    try:
-        return list(value.shape)
-    except (AttributeError, RuntimeError):  # not a tensor, or one that waits for its first input
-        return f" ({type(value).__name__})"
+    return {"y": array(output(module, x))}
