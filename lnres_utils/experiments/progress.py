@@ -3,7 +3,7 @@
 import sys
 
 from IPython import get_ipython
-from tqdm.auto import tqdm
+from tqdm import tqdm  # tqdm.auto warns where ipywidgets is not installed
 
 
 def progress(items, label):
