@@ -2,7 +2,7 @@
 
 A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms`` and
 ``blocks``, the book's own implementations, ``experiments`` and ``figures``, its probes, training
-loop and plots. Importing this package imports no torch.
+loop and plots. ``norm_order`` tells how a transformer block is wired. Importing this package imports no torch.
 """
 
 import importlib
@@ -19,6 +19,7 @@ __all__ = [
     "experiments",
     "figures",
     "hint",
+    "norm_order",
     "norms",
     "progress",
 ]
@@ -59,4 +60,6 @@ def progress():
 def __getattr__(name):
     if name in ("blocks", "experiments", "figures", "norms"):
         return importlib.import_module(f"lnres_utils.{name}")
+    if name == "norm_order":
+        return importlib.import_module("lnres_utils.auditing").norm_order
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ class Case:
     """
 
     group: str
-    inputs: Mapping[str, object]  # arrays, numbers and strings only
+    inputs: Mapping[str, object]  # arrays, numbers, strings, and boxes that are only called
     judged: bool = True
     only: tuple[str, ...] = ()  # the outputs judged here, by default all
     known: dict = field(default_factory=dict, compare=False, repr=False)  # outputs by hypothesis
@@ -106,6 +106,7 @@ class Exercise:
     properties: tuple[Property, ...] = ()
     equivalents: tuple[Equivalent, ...] = ()
     separate: bool = False  # each case group is a question of its own, diagnosed by itself
+    detector: bool = False  # the groups are the labels of black boxes: one label right is no score
     version: int = 1
 
     @property
