@@ -39,14 +39,23 @@ class Attention(nn.Module):
 
     def forward(self, hidden, memory=None):  # (B, T, D), (B, S, D) -> (B, T, D)
         source = hidden if memory is None else memory
-        query, key, value = (
-            self._split(linear(states)) for linear, states in
-            ((self.query, hidden), (self.key, source), (self.value, source))
-        )  # B, heads, T or S, D / heads
-        if self.qk_norm:
-            query, key = _unit_rms(query), _unit_rms(key)
+        query, key = self._query_and_key(hidden, source)
+        value = self._split(self.value(source))
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
         return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def weights(self, hidden, memory=None):  # (B, T, D), (B, S, D) -> (B, heads, T, S)
+        """How much each token takes of each other one; over the last axis they add up to 1."""
+        query, key = self._query_and_key(hidden, hidden if memory is None else memory)
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        if self.causal:
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+            scores = scores.masked_fill(later, float("-inf"))
+        return scores.softmax(-1)
+
+    def _query_and_key(self, hidden, source):  # each (B, heads, T or S, D / heads)
+        query, key = self._split(self.query(hidden)), self._split(self.key(source))
+        return (_unit_rms(query), _unit_rms(key)) if self.qk_norm else (query, key)
 
     def _split(self, states):
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
