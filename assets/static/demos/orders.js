@@ -118,8 +118,8 @@ customElements.define("ln-orders", class Orders extends HTMLElement {
 
   legend() {
     const y = 412;
-    return [this.across(6, 34, y - 4, true), this.text(40, y, "x itself, plus updates", "start"),
-      this.across(176, 204, y - 4, false), this.text(210, y, "rescaled", "start")];
+    return [this.key(4, y - 4, true), this.text(38, y, "x itself, plus updates", "start"),
+      this.key(192, y - 4, false), this.text(226, y, "rescaled", "start")];
   }
 
   // Whether the stream carries x itself is told by the width and the dashes, and by color.
@@ -132,8 +132,8 @@ customElements.define("ln-orders", class Orders extends HTMLElement {
     return window.lnDemo.svg("line", { x1: x, x2: x, y1, y2, ...this.look(whole), ...more });
   }
 
-  across(x1, x2, y, whole) {
-    return window.lnDemo.svg("line", { x1, x2, y1: y, y2: y, ...this.look(whole) });
+  key(x, y, whole) {
+    return window.lnDemo.svg("line", { x1: x, x2: x + 28, y1: y, y2: y, "data-on": "key", ...this.look(whole) });
   }
 
   norm(x, y, on, name = "norm", width = 56) {
