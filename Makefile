@@ -32,7 +32,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint lab exercises refresh serve test-browser lock clean
+.PHONY: help book test test-slow robust lint lab exercises refresh serve test-browser lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,11 @@ test: lint ## both strict books, unit tests, every notebook run again and compar
 # loadfile again: the cells of a notebook need the ones before them.
 	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
 	$(BIN)/python -m lnres_utils.authoring check
+
+test-slow: robust ## the tests that take longest
+
+robust: $(STAMP) ## every notebook again on two simulated older CPUs, its outputs compared
+	$(BIN)/python tests/robust.py
 
 lint: $(STAMP) ## the style of all Python files and notebooks
 	$(BIN)/ruff check .
