@@ -42,7 +42,7 @@ class Attention(nn.Module):
         query, key = self._query_and_key(hidden, source)
         value = self._split(self.value(source))
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
-        return self.output(mixed.transpose(1, 2).flatten(2))
+        return self.output(mixed.transpose(-3, -2).flatten(-2))
 
     def weights(self, hidden, memory=None):  # (B, T, D), (B, S, D) -> (B, heads, T, S)
         """How much each token takes of each other one; over the last axis they add up to 1."""
@@ -58,7 +58,7 @@ class Attention(nn.Module):
         return (_unit_rms(query), _unit_rms(key)) if self.qk_norm else (query, key)
 
     def _split(self, states):
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
 
 def _unit_rms(states):

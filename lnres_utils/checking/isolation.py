@@ -25,6 +25,9 @@ def isolated(random_too=True):
             if random_too:
                 stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+            # Tensors here are small: a second thread costs more than it does.
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
         yield
