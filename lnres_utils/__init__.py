@@ -2,7 +2,8 @@
 
 A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms`` and
 ``blocks``, the book's own implementations, ``experiments`` and ``figures``, its probes, training
-loop and plots. ``norm_order`` tells how a transformer block is wired. Importing this package imports no torch.
+loop and plots. ``norm_order`` tells how a transformer block is wired. Importing this package
+imports no torch.
 """
 
 import importlib

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lnres_utils.auditing import LABELS
-from lnres_utils.checking import Case, Knob
+from lnres_utils.checking import Case, Equivalent, Exercise, Knob, Output
+from lnres_utils.drives import pre_and_post_norm as drive
 from lnres_utils.drives.boxes import Box
+from lnres_utils.specs import LESSONS
 
 LESSON = "pre-and-post-norm/two-orders"
-TOKENS = 8  # the shortest sequence that every box accepts is 2; none is limited above
 
 FORMULAS = {
     "pre": "x + f(norm(x))",
@@ -61,7 +62,8 @@ def label_of(box):
 def cases(rng):
     """Three boxes of each label, in random order."""
     boxes = [box for label in LABELS for box in _boxes(rng, label)]
-    return [Case(label_of(box), {"block": box}) for box in rng.permutation(np.array(boxes, object))]
+    return [Case(label_of(box), {"block": box, "labels": " ".join(LABELS)})
+            for box in rng.permutation(np.array(boxes, object))]
 
 
 def _boxes(rng, label):
@@ -82,9 +84,9 @@ def _boxes(rng, label):
         modules = [built(width, heads, "pre", _skip_from_norm())
                    for width, heads in ((6, 2), (9, 3), (10, 5))]
     elif label == "post":
-        modules = [built(6, 3), built(10, 2, "deepnorm", skip_scale=1.7), torch_layer(8, 2)]
+        modules = [built(6, 3), built(10, 2, "deepnorm", skip_scale=1.7), torch_layer(9, 3)]
     elif label == "pre":
-        modules = [built(9, 3), built(12, 2, branch_scale=0.3), torch_layer(10, 5)]
+        modules = [built(9, 3), built(6, 2, branch_scale=0.3), torch_layer(10, 5)]
     elif label == "parallel":
         modules = [built(6, 2), built(10, 5), built(9, 3, more=[blocks.FeedForward(9)])]
     else:
@@ -170,4 +172,17 @@ HINTS = (
     "are left: pre, sandwich, parallel. Compare the updates `block(c * x) - c * x` of two sizes c.",
     "Parallel: the update is the same for all c. Sandwich: the last norm of each branch has gain 1 "
     "and bias 0, so each update adds up to zero over the features; pre-norm's does not.",
+)
+
+EXERCISE = Exercise(
+    name="norm_order", title="Name the order of a black box", chapter="pre-and-post-norm",
+    titles=LESSONS, lesson=LESSON, difficulty=3, minutes=20, parameters=("block",),
+    cases=cases, drive=drive.norm_order, array="label",
+    reference=lambda inputs: {"label": label_of(inputs["block"])},
+    family=family, knobs=KNOBS, groups=dict.fromkeys(LABELS, 2), detector=True,
+    outputs={"label": Output("text")}, hints=HINTS,
+    equivalents=(Equivalent(
+        (frozenset({"pre-and-post-swapped"}),
+         frozenset({"pre-called-post", "post-called-pre"})),
+        "two labels exchanged are each taken for the other"),),
 )

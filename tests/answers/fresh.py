@@ -6,6 +6,8 @@ apart must agree on these as well.
 
 import numpy as np
 
+from lnres_utils import specs
+
 EPSILONS = (None, 1e-12, 1e-5, 1e-3, 0.1, 1.0)
 
 
@@ -83,6 +85,10 @@ def _module(rng):
             **_epsilon(rng)}
 
 
+def _norm_order(rng):
+    return specs.get("norm_order").cases(rng)[0].inputs
+
+
 GENERATORS = {
     "standardize": _standardize,
     "layer_norm": _layer_norm,
@@ -90,6 +96,7 @@ GENERATORS = {
     "channel_norm": _channel_norm,
     "layer_norm_backward": _layer_norm_backward,
     "LayerNorm": _module,
+    "norm_order": _norm_order,
 }
 
 
