@@ -2,6 +2,7 @@
 
 from math import sqrt
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -14,8 +15,9 @@ _BRANCH = ("value", "output", "input")  # the linear maps that DeepNorm scales
 
 
 @torch.no_grad()
-def initialize(model, rng, scheme="xavier", *, output_scale=1.0, branch_scale=1.0,
-               embedding_std=1.0):
+def initialize(model: nn.Module, rng: np.random.Generator, scheme: str | float = "xavier", *,
+               output_scale: float = 1.0, branch_scale: float = 1.0,
+               embedding_std: float = 1.0) -> nn.Module:
     """Draw all linear maps and embeddings of ``model`` anew; set their biases to zero.
 
     Parameters
@@ -59,7 +61,7 @@ def initialize(model, rng, scheme="xavier", *, output_scale=1.0, branch_scale=1.
     return model
 
 
-def deepnorm_scales(depth):
+def deepnorm_scales(depth: int) -> tuple[float, float]:
     """alpha (on the skip) and beta (on the branch at the start) of a decoder of ``depth`` blocks.
 
     References

@@ -1,8 +1,10 @@
 """What stands on the branch of a residual connection. Shapes: batch B, tokens T, width D."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 
 class Attention(nn.Module):
@@ -25,7 +27,8 @@ class Attention(nn.Module):
     Vaswani et al. 2017, section 3.2; the norm on queries and keys: Henry et al. 2020.
     """
 
-    def __init__(self, width, heads=4, *, causal=True, cross=False, qk_norm=False):
+    def __init__(self, width: int, heads: int = 4, *, causal: bool = True, cross: bool = False,
+                 qk_norm: bool = False):
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not a multiple of {heads} heads")
@@ -37,15 +40,17 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, hidden, memory=None):  # (B, T, D), (B, S, D) -> (B, T, D)
+    def forward(self, hidden: Tensor, memory: Tensor | None = None) -> Tensor:
+        # (B, T, D), (B, S, D) -> (B, T, D)
         source = hidden if memory is None else memory
         query, key = self._query_and_key(hidden, source)
         value = self._split(self.value(source))
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
         return self.output(mixed.transpose(-3, -2).flatten(-2))
 
-    def weights(self, hidden, memory=None):  # (B, T, D), (B, S, D) -> (B, heads, T, S)
+    def weights(self, hidden: Tensor, memory: Tensor | None = None) -> Tensor:
         """How much each token takes of each other one; over the last axis they add up to 1."""
+        # (B, T, D), (B, S, D) -> (B, heads, T, S)
         query, key = self._query_and_key(hidden, hidden if memory is None else memory)
         scores = query @ key.mT / query.shape[-1] ** 0.5
         if self.causal:
@@ -72,11 +77,11 @@ class UniformAttention(nn.Module):
     zero, and there is no output projection.
     """
 
-    def __init__(self, width):
+    def __init__(self, width: int):
         super().__init__()
         self.value = nn.Linear(width, width)
 
-    def forward(self, hidden):  # (B, T, D)
+    def forward(self, hidden: Tensor) -> Tensor:  # (B, T, D)
         return self.value(hidden).mean(1, keepdim=True).expand_as(hidden)
 
 
@@ -90,13 +95,14 @@ class FeedForward(nn.Module):
     activation : callable on tensors
     """
 
-    def __init__(self, width, inner=None, activation=F.relu):
+    def __init__(self, width: int, inner: int | None = None,
+                 activation: Callable[[Tensor], Tensor] = F.relu):
         super().__init__()
         self.input = nn.Linear(width, inner or 4 * width)
         self.output = nn.Linear(inner or 4 * width, width)
         self.activation = activation
 
-    def forward(self, hidden):  # (..., D)
+    def forward(self, hidden: Tensor) -> Tensor:  # (..., D)
         return self.output(self.activation(self.input(hidden)))
 
 
@@ -113,11 +119,11 @@ class LayerScale(nn.Module):
     Touvron et al. 2021 (LayerScale); Bachlechner et al. 2020 (ReZero).
     """
 
-    def __init__(self, width, start=1e-4):
+    def __init__(self, width: int, start: float = 1e-4):
         super().__init__()
         self.gain = nn.Parameter(torch.full((width,), float(start)))
 
-    def forward(self, update):  # (..., D)
+    def forward(self, update: Tensor) -> Tensor:  # (..., D)
         return update * self.gain
 
 
@@ -132,13 +138,13 @@ class StochasticDepth(nn.Module):
     Huang et al. 2016; they scale in evaluation instead.
     """
 
-    def __init__(self, p):
+    def __init__(self, p: float):
         super().__init__()
         if not 0 <= p < 1:
             raise ValueError(f"p is {p}; a probability of at least 0 and below 1 was expected")
         self.p = p
 
-    def forward(self, update):  # (B, ...)
+    def forward(self, update: Tensor) -> Tensor:  # (B, ...)
         if not self.training or self.p == 0:
             return update
         shape = (update.shape[0],) + (1,) * (update.ndim - 1)

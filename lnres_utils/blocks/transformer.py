@@ -1,7 +1,9 @@
 """The wiring: where the norms stand, what the skip carries, and what comes last."""
 
+from collections.abc import Callable, Iterable
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lnres_utils.blocks.sublayers import Attention, FeedForward
 
@@ -18,12 +20,15 @@ PLACEMENTS = {
 _FINAL_NORM = ("pre", "sandwich", "res-post", "parallel")  # whose stream is not normalized itself
 
 
-def no_norm(width):
+Make = Callable[[int], nn.Module]  # of a width
+
+
+def no_norm(width: int) -> nn.Module:
     """A norm that does nothing."""
     return nn.Identity()
 
 
-def identity(width):
+def identity(width: int) -> nn.Module:
     """An update that is taken as it is."""
     return nn.Identity()
 
@@ -55,8 +60,9 @@ class Block(nn.Module):
     Komatsuzaki 2021 (GPT-J).
     """
 
-    def __init__(self, width, sublayers, placement="pre", norm=nn.LayerNorm, *, skip_scale=1.0,
-                 branch_scale=1.0, dropout=0.0, update=identity):
+    def __init__(self, width: int, sublayers: Iterable[nn.Module], placement: str = "pre",
+                 norm: Make = nn.LayerNorm, *, skip_scale: float = 1.0,
+                 branch_scale: float = 1.0, dropout: float = 0.0, update: Make = identity):
         super().__init__()
         if placement not in PLACEMENTS:
             raise ValueError(f"placement {placement!r} is unknown; use one of "
@@ -72,7 +78,7 @@ class Block(nn.Module):
         self.norms = nn.ModuleList(norm(width) for _ in range(inner))
         self.output_norms = nn.ModuleList(norm(width) for _ in range(outer))
 
-    def forward(self, hidden, memory=None):  # (..., D) -> (..., D)
+    def forward(self, hidden: Tensor, memory: Tensor | None = None) -> Tensor:  # (..., D)
         _check_hidden(hidden, self.width)
         if self.placement == "parallel":
             updates = (self._update(i, self.norms[i](hidden), memory)
@@ -82,7 +88,7 @@ class Block(nn.Module):
             hidden = self._step(i, hidden, memory)
         return hidden
 
-    def _step(self, i, hidden, memory):
+    def _step(self, i: int, hidden: Tensor, memory: Tensor | None) -> Tensor:
         """Sub-layer ``i`` by the formula of the placement."""
         if self.placement == "plain":
             return self._update(i, hidden, memory)
@@ -97,7 +103,7 @@ class Block(nn.Module):
             update = self.output_norms[i](update)
         return hidden + update
 
-    def _update(self, i, hidden, memory):
+    def _update(self, i: int, hidden: Tensor, memory: Tensor | None) -> Tensor:
         """What sub-layer ``i`` adds, before any norm on it."""
         sublayer = self.sublayers[i]
         reads_memory = getattr(sublayer, "cross", False)
@@ -131,12 +137,12 @@ class Stack(nn.Module):
     final_norm : module or None
     """
 
-    def __init__(self, blocks, final_norm=None):
+    def __init__(self, blocks: Iterable[nn.Module], final_norm: nn.Module | None = None):
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
         self.final_norm = final_norm or nn.Identity()
 
-    def forward(self, hidden, memory=None):  # (..., D) -> (..., D)
+    def forward(self, hidden: Tensor, memory: Tensor | None = None) -> Tensor:  # (..., D)
         for block in self.blocks:
             hidden = block(hidden) if memory is None else block(hidden, memory)
         return self.final_norm(hidden)
@@ -157,8 +163,9 @@ class Transformer(Stack):
     **wiring : ``skip_scale``, ``branch_scale``, ``dropout``, ``update``, as for :class:`Block`
     """
 
-    def __init__(self, width, depth, heads=4, *, placement="pre", norm=nn.LayerNorm,
-                 final_norm=None, causal=True, cross=False, inner=None, qk_norm=False, **wiring):
+    def __init__(self, width: int, depth: int, heads: int = 4, *, placement: str = "pre",
+                 norm: Make = nn.LayerNorm, final_norm: bool | None = None, causal: bool = True,
+                 cross: bool = False, inner: int | None = None, qk_norm: bool = False, **wiring):
         def sublayers():
             yield Attention(width, heads, causal=causal, qk_norm=qk_norm)
             if cross:
@@ -185,18 +192,18 @@ class LanguageModel(nn.Module):
     ValueError if a sequence is longer than ``length``.
     """
 
-    def __init__(self, vocabulary, length, width, stack):
+    def __init__(self, vocabulary: int, length: int, width: int, stack: nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.position = nn.Embedding(length, width)
         self.stack = stack
         self.head = nn.Linear(width, vocabulary)
 
-    def embed(self, tokens):  # (B, T) integers -> (B, T, D)
+    def embed(self, tokens: Tensor) -> Tensor:  # (B, T) integers -> (B, T, D)
         if tokens.shape[-1] > self.position.num_embeddings:
             raise ValueError(f"{tokens.shape[-1]} tokens; this model has "
                              f"{self.position.num_embeddings} positions")
         return self.embedding(tokens) + self.position.weight[: tokens.shape[-1]]
 
-    def forward(self, tokens):  # (B, T) integers -> (B, T, V)
+    def forward(self, tokens: Tensor) -> Tensor:  # (B, T) integers -> (B, T, V)
         return self.head(self.stack(self.embed(tokens)))
