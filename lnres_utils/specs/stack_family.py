@@ -123,8 +123,8 @@ KNOBS = (
           "The last state has been through the final norm; `states` is to give the stream before "
           "it.", ORDERS, "PP-15"),
     _knob("output-among-states", {"last": "both"},
-          "`states` has the normalized output at its end as well: depth + 2 states, where depth + 1 "
-          "were asked for.", ORDERS, "PP-15"),
+          "`states` has the normalized output at its end as well: depth + 2 states; depth + 1 were "
+          "asked for.", ORDERS, "PP-15"),
     _knob("first-state-missing", {"start": "missing"},
           "`states` begins behind the first block; the first of its depth + 1 states is x itself."),
     _knob("states-normalized", {"states": "normalized"},

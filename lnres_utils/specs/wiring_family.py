@@ -39,7 +39,6 @@ def faulty_block(
     random : dropout on each update
     output : "first" takes only the first entry of what attention gives
     """
-    import torch
     from torch import nn
 
     places = (first, second)
