@@ -147,21 +147,23 @@ def remembering(exercise):
 
 
 def candidates(exercise, table):
-    """Pairs of rows that may agree: those whose rounded first numbers are near."""
+    """Pairs of rows that may agree: those of one form whose first numbers are near."""
     sketches = {}
     for index, row in enumerate(table):
         form = [given and [(name, getattr(value, "shape", value))
                            for name, value in given.items()] for given in row]
         sketches.setdefault(str(form), []).append(index)
     for group in sketches.values():
-        numbers = np.array([_sketch(table[index]) for index in group])
+        numbers = np.array([_sketch(exercise, table[index]) for index in group])
         for position, index in enumerate(group):
             near = np.isclose(numbers[position], numbers[position + 1:], rtol=1e-3, atol=1e-3,
                               equal_nan=True).all(axis=1)
             yield from ((index, group[position + 1 + other]) for other in np.flatnonzero(near))
 
 
-def _sketch(row):
+def _sketch(exercise, row):
+    """Numbers that agree wherever two rows do; what is told up to chance is left out."""
     arrays = [np.ravel(value)[:2].astype(float) for given in row if given
-              for value in given.values() if not isinstance(value, str)]
+              for name, value in given.items()
+              if not isinstance(value, str) and exercise.outputs[name].tolerance < 1e-4]
     return np.concatenate([*arrays, np.zeros(1)])

@@ -13,6 +13,24 @@ CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebo
         "layer_norm_backward",
         "LayerNorm",
     ),
+    "residual-path": (
+        "residual_update",
+        "linear_stack_gradient",
+        "ResidualBlock",
+        "ProjectedResidual",
+        "ScaledResidual",
+        "StochasticDepth",
+        "depth_scaled_init",
+    ),
+    "pre-and-post-norm": (
+        "PostNormBlock",
+        "PreNormBlock",
+        "SandwichBlock",
+        "DeepNormBlock",
+        "PreNormStack",
+        "warmup_rate",
+        "norm_order",
+    ),
 }
 
 LESSONS = {  # lesson slug: its title, for the links of reports
@@ -22,6 +40,16 @@ LESSONS = {  # lesson slug: its title, for the links of reports
     "feature-axis/geometry": "Geometry",
     "feature-axis/matching-pytorch": "Matching PyTorch",
     "feature-axis/backward-pass": "The backward pass",
+    "residual-path/additive-path": "An additive path",
+    "residual-path/gradients-through-depth": "Gradients through depth",
+    "residual-path/growing-stream": "The growing stream",
+    "residual-path/dropout-on-the-update": "Dropout on the update",
+    "residual-path/what-these-do-not-fix": "What these do not fix",
+    "pre-and-post-norm/two-orders": "Two orders",
+    "pre-and-post-norm/gradients-at-the-start": "Gradients at the start",
+    "pre-and-post-norm/warm-up": "Warm-up",
+    "pre-and-post-norm/order-is-part-of-the-weights": "Order is part of the weights",
+    "pre-and-post-norm/other-answers": "Other answers",
 }
 
 
