@@ -92,12 +92,18 @@ KNOBS = (
     _knob("norm-first-not-last", {"first": "own", "final": ""},
           "The norm stands before the first block; it belongs behind the last one.", ORDERS,
           "PP-06"),
-    _knob("norm-behind-every-block", {"each": "own"},
+    _knob("norm-behind-every-block", {"each": "own", "final": ""},
           "Every block ends with a norm of its own; the stream has one norm, the final one.",
           ORDERS, "S3-final-norm-in-block"),
-    _knob("final-norm-behind-every-block", {"each": "final"},
+    _knob("final-norm-in-the-loop", {"each": "final", "final": ""},
           "The final norm is applied behind every block, inside the loop; it belongs behind the "
           "last one.", ORDERS, "S3-final-norm-in-block"),
+    _knob("norms-in-the-loop-and-final", {"each": "own", "final": "own"},
+          "Every block ends with a norm of its own, and a final one follows; the stream has one "
+          "norm, the final one.", ORDERS, "S3-final-norm-in-block"),
+    _knob("final-norm-in-the-loop-and-after", {"each": "final", "final": "own"},
+          "The final norm is applied behind every block and once more at the end; it belongs "
+          "behind the last block, once.", ORDERS, "S3-final-norm-in-block"),
     _knob("blocks-copied", {"built": "copies"},
           "All blocks are copies of one and start with the same weights: call `make_block()` once "
           "for each.", WEIGHTS, "RES-19", ("order",)),
@@ -144,8 +150,9 @@ EQUIVALENTS = (
     same("to stand first and not last is both", {"norm-first-not-last"},
          {"norm-first", "final-norm-missing"}),
     same("a norm without gain and bias changes nothing the second time, and is like any other",
-         {"final-norm-untrained", "norm-behind-every-block"},
-         {"final-norm-untrained", "final-norm-behind-every-block"}),
+         *({"final-norm-untrained", each} for each in (
+             "norm-behind-every-block", "norms-in-the-loop-and-final", "final-norm-in-the-loop",
+             "final-norm-in-the-loop-and-after"))),
     same("blocks that do not train and start alike stay alike",
          {"blocks-copied", "blocks-in-a-list"}, {"one-block-shared", "blocks-in-a-list"}),
 )

@@ -89,6 +89,33 @@ def _norm_order(rng):
     return specs.get("norm_order").cases(rng)[0].inputs
 
 
+def _block(rng, **more):
+    kinds = ["active", "active", "active", "zero", "constant"]
+    shape = (*rng.integers(2, 7, 2), rng.integers(8, 13))
+    return {"task": str(rng.choice(["forward", "forward", "gradient", "modes"])),
+            "attention": str(rng.choice(kinds)), "feed_forward": str(rng.choice(kinds)),
+            "x": (3 * rng.normal(size=shape) + rng.normal()) * 10 ** rng.uniform(0, 1.5),
+            "seed": int(rng.integers(2**31)), **more}
+
+
+def _deepnorm(rng):
+    return _block(rng, alpha=float(rng.uniform(1.2, 3)))
+
+
+def _stack(rng):
+    shape = (*rng.integers(2, 7, 2), rng.integers(6, 13))
+    return {"task": str(rng.choice(["forward", "states", "gradient", "train"])),
+            "x": 3 * rng.normal(size=shape) + rng.normal(), "rate": float(rng.uniform(0.05, 0.2)),
+            "depth": int(rng.integers(1, 6)), "seed": int(rng.integers(2**31))}
+
+
+def _warmup(rng):
+    step = int(rng.integers(1, 40)) if rng.random() < 0.5 else rng.integers(
+        1, 40, rng.integers(1, 6, rng.integers(1, 3)))
+    return {"step": step, "peak": float(10 ** rng.uniform(-4, 1)),
+            "warmup": int(rng.choice([0, 1, 2, 5, 10, 20, 30]))}
+
+
 GENERATORS = {
     "standardize": _standardize,
     "layer_norm": _layer_norm,
@@ -96,6 +123,12 @@ GENERATORS = {
     "channel_norm": _channel_norm,
     "layer_norm_backward": _layer_norm_backward,
     "LayerNorm": _module,
+    "PostNormBlock": _block,
+    "PreNormBlock": _block,
+    "SandwichBlock": _block,
+    "DeepNormBlock": _deepnorm,
+    "PreNormStack": _stack,
+    "warmup_rate": _warmup,
     "norm_order": _norm_order,
 }
 
