@@ -142,7 +142,7 @@ def _seed(number):
     """From here on the same answer draws the same."""
     import torch
 
-    torch.manual_seed(number)
+    torch.default_generator.manual_seed(number)  # torch.manual_seed also keeps notes for GPUs
     np.random.seed(number)
 
 

@@ -293,7 +293,7 @@ def faulty_init(others="std", output="depth", match="name", biases="zero", norms
         with torch.no_grad():
             for name, module in linears.items():
                 if draws == "same":
-                    torch.manual_seed(module.weight.numel())
+                    torch.default_generator.manual_seed(module.weight.numel())
                 width = module.weight.shape[1]
                 size = {"std": std, "depth": std * factor, "fan-in": width**-0.5,
                         "left": None}[others]

@@ -178,8 +178,8 @@ def depth_scaled_init(rng):
     groups = {"output maps": ("std of output maps",), "other maps": ("std of other maps",),
               "normal draws": ("means", "fourth moment", "draws"), "biases": ("biases",),
               "norms": ("norms",)}
-    inputs, known = {"width": 48, "depth": 3, "std": 0.1}, {}  # one call, told of one by one
+    inputs, known = {"width": 40, "depth": 2, "std": 0.1}, {}  # one call, told of one by one
     return [
         *(Case(group, inputs, only=names, known=known) for group, names in groups.items()),
-        Case("default std", {"width": 48, "depth": 4}),
+        Case("default std", {"width": 40, "depth": 3}),
     ]
