@@ -185,6 +185,11 @@ def test_a_watcher_sees_every_step_and_the_start():
     assert steps == [0, 1, 2, 3, 4]
 
 
+def test_a_watcher_can_end_the_training():
+    losses, _, _ = trained(steps=9, watch=lambda step, model: step in (0, 5))
+    assert len(losses) == 5  # not before the first step
+
+
 def test_a_loss_that_is_not_finite_ends_the_training():
     losses, _, _ = trained(rate=1e30, steps=50)
     assert len(losses) < 50 and not np.isfinite(losses[-1])

@@ -26,7 +26,8 @@ def train(model, task, rng, *, steps, rate, warmup=0, batch=16, optimizer=None, 
     optimizer : callable, ``optimizer(parameters)``; by default Adam with betas 0.9 and 0.98
     clip : float, the largest norm of the gradient; a longer one is scaled down
     solved : float, stop early when the mean loss of 10 steps falls below it
-    watch : callable, ``watch(step, model)`` after each step, 0 before the first
+    watch : callable, ``watch(step, model)`` after each step, 0 before the first; if it returns
+        something true after a step, the training ends there
     label : str, for the progress bar, which shows only when somebody watches
 
     Returns
@@ -50,8 +51,8 @@ def train(model, task, rng, *, steps, rate, warmup=0, batch=16, optimizer=None, 
         if clip:
             torch.nn.utils.clip_grad_norm_(parameters, clip)
         optimizer.step()
-        if watch:
-            watch(step, model)
+        if watch and watch(step, model):
+            break
         if solved and len(losses) >= 10 and np.mean(losses[-10:]) < solved:
             break
     return np.array(losses)
