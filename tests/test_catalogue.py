@@ -2,12 +2,12 @@
 
 import csv
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
 import pytest
 import yaml
-from answers.feature_axis import ANSWERS
 from conftest import checked
 
 from lnres_utils import specs
@@ -15,8 +15,14 @@ from lnres_utils import specs
 ROOT = Path(__file__).parent.parent
 FEATURE_AXIS = {f"LN-{number:02}" for number in
                 (1, 2, 3, 4, 5, 6, 8, 9, 10, 14, 15, 16, 18, 19, 20, 23)} | {"AX-14"}
+RESIDUAL_PATH = {f"RES-{number:02}" for number in (1, 4, 5, 7, 9, 11, 12, 14, 16)}
 LATER_CHAPTERS = ("residual-path", "pre-and-post-norm", "rmsnorm", "practical-checks")
 ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a report
+
+
+WILD = [import_module(f"answers.{chapter.replace('-', '_')}") for chapter in specs.CHAPTERS]
+ANSWERS = {case: entry for chapter in WILD for case, entry in chapter.ANSWERS.items()}
+MORE = [entry for chapter in WILD for entry in getattr(chapter, "MORE", ())]
 
 
 def read():
@@ -71,6 +77,20 @@ def test_a_wrong_answer_as_found_in_the_wild_is_named(row):
     assert report.points < report.max_points
     assert report.certainty == "one"
     assert [(each.id, each.case) for each in report.mistakes] == [(mistake, row["case"])]
+
+
+@pytest.mark.parametrize(("exercise", "wrong", "mistake", "case"), [
+    pytest.param(*entry, id=entry[1].__name__) for entry in MORE])
+def test_other_mistakes_by_other_hands_are_named(exercise, wrong, mistake, case):
+    report = checked(exercise, wrong)
+    assert report.certainty == "one"
+    assert [each.id for each in report.mistakes] == [mistake]
+    assert not case or report.mistakes[0].case == case
+
+
+def test_mistakes_on_the_residual_path_are_named_by_an_exercise():
+    assert all(row["kind"] == "exercise" for row in ROWS if row["case"] in RESIDUAL_PATH)
+    assert set(ANSWERS) >= RESIDUAL_PATH
 
 
 def test_every_wrong_answer_has_its_row():
