@@ -173,7 +173,7 @@ class AlwaysAProjection(nn.Module):
 
 @answer("RES-11", "depth_scaled_init", "output-not-scaled")
 def a_name_that_never_matches(model, depth, std=0.02):
-    for name, module in model.named_modules():
+    for _, module in model.named_modules():
         if isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, mean=0.0, std=std)
             if module.bias is not None:
