@@ -65,20 +65,18 @@ PRE = (
     same(f"without a skip the update is the sum, and {_FACTOR}",
          {"no-skip", "norms-before-and-behind"}, {"no-skip", "norms-before-and-on-sum"},
          {"branch-added-to-itself", "norms-before-and-on-sum"}),
+    same("norms without gain and bias are all the same", {"norm-on-output", "norms-untrained"},
+         {"norm-repeated", "norms-untrained"}),
     same(_FACTOR, {"no-skip", "norm-on-output"}, {"branch-added-to-itself", "norm-on-output"}),
     same(_FACTOR, {"no-skip", "norm-repeated"}, {"branch-added-to-itself", "norm-repeated"}),
 )
 
-_UNDER_NORM = (
+POST = (
     *_HALVES, _NORMS_MISSING,
     same("side by side under one norm is both of these", {"parallel"},
          {"first-norm-missing", "second-reads-input"}),
     same("side by side, without any norm", {"parallel", "second-norm-missing"},
          {"norms-missing", "second-reads-input"}),
-)
-
-POST = (
-    *_UNDER_NORM,
     same("without a skip there is none to normalize", {"no-skip", "norm-of-skip"},
          {"no-skip", "norms-missing"}),
 )
@@ -86,7 +84,7 @@ POST = (
 _ONE_ALPHA = "alpha matters in one sum only, and is missing there"
 
 DEEPNORM = (
-    *_UNDER_NORM,
+    *_HALVES, _NORMS_MISSING,
     same(_ONE_ALPHA, {"alpha-without-effect", "first-skip-missing"},
          {"alpha-in-first-only", "first-skip-missing"}),
     *(same(_ONE_ALPHA, {"alpha-without-effect", other}, {"alpha-in-second-only", other})

@@ -111,7 +111,7 @@ NORMS = (
     _knob("norms-untrained", {"affine": "none"},
           "The norms have no gain and bias that train: they were made with "
           "`elementwise_affine=False`, by `F.layer_norm` without weights, in a plain list, or anew "
-          "in each `forward`.", SHAPES, "", ("norms", "norm-repeated")),
+          "in each `forward`.", SHAPES, "", ("norms",)),
     _knob("norms-without-bias", {"affine": "gain"},
           "The norms have a gain and no bias; `nn.LayerNorm(width)` has both.", SHAPES),
     _knob("rms-norms", {"affine": "rms"},
@@ -190,7 +190,7 @@ _MASKED_UNDER_NORM = {
     "norms-missing": ("norms", "affine"),
     "first-norm-missing": ("norms",),
     "second-norm-missing": ("norms",),
-    "norms-untrained": ("norm-on-output",),
+    "norms-untrained": ("norm-on-output", "norm-repeated"),
     "second-half-missing": ("norms",),
 }
 
@@ -256,7 +256,8 @@ DEEPNORM = _masking((
         ("one-plus-alpha", "one-plus",
          "The skip is multiplied by 1 + alpha: x is in the sum once too often.", "RES-10"),
     )),
-    *(knob for knob in _POST_ONLY + SKIPS_UNDER_NORM + COMMON if knob.id != "input-twice"),
+    *(knob for knob in _POST_ONLY + SKIPS_UNDER_NORM + COMMON
+      if knob.id not in ("input-twice", "parallel")),
 ), {
     **_MASKED_UNDER_NORM,
     "no-skip": _ALPHAS_ON_SKIP,

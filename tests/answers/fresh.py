@@ -95,7 +95,7 @@ def _block(rng, **more):
     shape = (*rng.integers(2, 7, 2), rng.integers(8, 13))
     return {"task": str(rng.choice(["forward", "forward", "gradient", "modes"])),
             "attention": str(rng.choice(kinds)), "feed_forward": str(rng.choice(kinds)),
-            "x": (3 * rng.normal(size=shape) + rng.normal()) * 10 ** rng.uniform(0, 1.5),
+            "x": (3 * rng.normal(size=shape) + rng.normal()) * 10 ** rng.uniform(0, 1),
             "seed": int(rng.integers(2**31)), **more}
 
 
@@ -106,8 +106,8 @@ def _deepnorm(rng):
 def _stack(rng):
     shape = (*rng.integers(2, 7, 2), rng.integers(6, 13))
     return {"task": str(rng.choice(["forward", "states", "gradient", "train"])),
-            "x": 3 * rng.normal(size=shape) + rng.normal(), "rate": float(rng.uniform(0.05, 0.2)),
-            "depth": int(rng.integers(1, 6)), "seed": int(rng.integers(2**31))}
+            "x": 3 * rng.normal(size=shape) + rng.normal(), "rate": float(rng.uniform(0.01, 0.05)),
+            "depth": int(rng.integers(1, 5)), "seed": int(rng.integers(2**31))}
 
 
 def _warmup(rng):
