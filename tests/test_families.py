@@ -165,5 +165,5 @@ def _sketch(exercise, row):
     """Numbers that agree wherever two rows do; what is told up to chance is left out."""
     arrays = [np.ravel(value)[:2].astype(float) for given in row if given
               for name, value in given.items()
-              if not isinstance(value, str) and exercise.outputs[name].tolerance < 1e-4]
+              if not isinstance(value, str) and exercise.outputs[name].tolerance <= 1e-4]
     return np.concatenate([*arrays, np.zeros(1)])
