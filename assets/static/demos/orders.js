@@ -23,19 +23,19 @@ customElements.define("ln-orders", class Orders extends HTMLElement {
       path: "No path carries x itself through the block.",
       end: "The stream leaves each block normalized, so no final norm follows." },
     { name: "pre", formula: "x + f(norm(x))", before: true, final: true,
-      norms: "Two norms, both on the branches: what a sub-layer reads is normalized, the stream is not.",
+      norms: "Two norms, both on the branches: what a sublayer reads is normalized, the stream is not.",
       path: "The stream carries x itself through all blocks, plus their updates.",
       end: "It grows with depth, so one final norm follows the last block." },
     { name: "sandwich", formula: "x + norm_out(f(norm(x)))", before: true, after: true, final: true,
-      norms: "Four norms, all on the branches: each sub-layer has one before it and one behind it.",
+      norms: "Four norms, all on the branches: each sublayer has one before it and one behind it.",
       path: "The stream carries x itself through all blocks, plus updates of a known size.",
       end: "It grows with depth, so one final norm follows the last block." },
     { name: "res-post", formula: "x + norm_out(f(x))", after: true, final: true,
-      norms: "Two norms, both on the branches, behind the sub-layers, which read the stream as it is.",
+      norms: "Two norms, both on the branches, behind the sublayers, which read the stream as it is.",
       path: "The stream carries x itself through all blocks, plus updates of a known size.",
       end: "It grows with depth, so one final norm follows the last block." },
     { name: "parallel", formula: "x + f(norm(x)) + g(norm(x))", before: true, final: true, beside: true,
-      norms: "Two norms, one on each branch. Both sub-layers, f and g, read the same x.",
+      norms: "Two norms, one on each branch. Both sublayers, f and g, read the same x.",
       path: "The stream carries x itself through all blocks, plus their updates.",
       end: "It grows with depth, so one final norm follows the last block." },
     { name: "deepnorm", formula: "norm(alpha * x + f(x))", on: true, alpha: true,
@@ -73,7 +73,7 @@ customElements.define("ln-orders", class Orders extends HTMLElement {
     return [top, ...first.parts, ...second.parts, ...this.end(x, second.end, second.whole)];
   }
 
-  // One sub-layer: its branch leaves the stream below `y` and joins it again. `whole` says whether
+  // One sublayer: its branch leaves the stream below `y` and joins it again. `whole` says whether
   // what comes in is x itself, plus updates.
   stage(x, side, y, name, whole) {
     const { before, after, on, alpha } = this.order;
