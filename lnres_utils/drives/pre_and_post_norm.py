@@ -9,8 +9,8 @@ from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back
 def block(answer, inputs):
     """Build ``answer(width, attention, feed_forward[, alpha])`` and do the ``task`` of the case.
 
-    Tasks: "forward" gives the output, "gradient" the gradient at x, and "modes" tells in words
-    whether training and evaluation give the same and which sub-layers the module knows as its own.
+    Tasks: "forward" gives the output, "gradient" the gradient at x, and "modes" also tells in words
+    whether training and evaluation give the same and which sublayers the module knows as its own.
     ``attention`` and ``feed_forward`` are "active", "zero" or "constant". Their weights, and the
     gains and biases put into the norms that the block made, follow from ``seed``.
     """
@@ -52,7 +52,8 @@ def _modes(module, x, parts):
         outputs.append(array(output(module, x)))
         told &= {name for name, part in parts.items() if part.training == mode}
     same = outputs[0].shape == outputs[1].shape and np.allclose(*outputs, rtol=1e-9, atol=1e-9)
-    return {"modes": "alike" if same else "different", "parts": " ".join(sorted(told)) or "none"}
+    return {"y": outputs[1], "modes": "alike" if same else "different",
+            "parts": " ".join(sorted(told)) or "none"}
 
 
 def stack(answer, inputs):

@@ -1,4 +1,4 @@
-"""What drives hand to a block: sub-layers with fixed weights, and gains for the norms it made.
+"""What drives hand to a block: sublayers with fixed weights, and gains for the norms it made.
 
 This imports torch; drives import it inside their functions.
 """
@@ -22,7 +22,7 @@ class Sublayer(nn.Module):
     Parameters
     ----------
     name : str, as a report calls it; "attention" gives each token a mean over itself and earlier
-        ones, any other sub-layer works on each token by itself
+        ones, any other sublayer works on each token by itself
     kind : "active", "zero", or "constant" (the same vector for any input)
     width : int, D
     rng : numpy.random.Generator, from which the weights come

@@ -94,9 +94,9 @@ _EXERCISES = (
         "PostNormBlock", "A post-norm block", "post", "post", difficulty=1, minutes=10,
         knobs=knobs.POST, equivalents=equivalents.POST,
         hints=(
-            "Each sub-layer takes three steps: run it, add its input, normalize the sum. What the "
+            "Each sublayer takes three steps: run it, add its input, normalize the sum. What the "
             "second one reads and adds to is the result of the first.",
-            "In `__init__`: `super().__init__()`, both sub-layers, and two norms, "
+            "In `__init__`: `super().__init__()`, both sublayers, and two norms, "
             "`nn.LayerNorm(width)`, one for each sum.",
             "`h = self.norm1(x + self.attention(x))`, then the same with `h`, `self.norm2` and "
             "`self.feed_forward`.",
@@ -106,7 +106,7 @@ _EXERCISES = (
         "PreNormBlock", "A pre-norm block", "pre", "pre", difficulty=1, minutes=10,
         knobs=knobs.PRE, equivalents=equivalents.PRE,
         hints=(
-            "The sub-layer reads a normalized copy; what it gives is added to the hidden states "
+            "The sublayer reads a normalized copy; what it gives is added to the hidden states "
             "themselves, which no norm ever touches.",
             "Do not overwrite x before the sum: after `x = self.norm1(x)` nothing is left of it to "
             "add to.",
@@ -116,14 +116,14 @@ _EXERCISES = (
     ),
     _block(
         "SandwichBlock", "Mend a sandwich block", "sandwich", "sandwich", difficulty=2, minutes=10,
-        lesson=knobs.OTHER, knobs=knobs.SANDWICH, equivalents=equivalents.SANDWICH,
+        lesson=knobs.ORDERS, knobs=knobs.SANDWICH, equivalents=equivalents.SANDWICH,
         hints=(
-            "Trace one sub-layer of the broken block: which tensor does its second norm get, what "
-            "the sub-layer gave or the sum?",
+            "Trace one sublayer of the broken block: which tensor does its second norm get, what "
+            "the sublayer gave or the sum?",
             "In a sandwich the skip carries the hidden states past both norms: x + something, and "
             "nothing behind the sum.",
             "`x + self.norm_out(self.attention(self.norm_in(x)))`, with two more norms for the "
-            "feed-forward part.",
+            "feed-forward network.",
         ),
     ),
     _block(
@@ -132,7 +132,7 @@ _EXERCISES = (
         knobs=knobs.DEEPNORM, equivalents=equivalents.DEEPNORM,
         hints=(
             "Start from post-norm. One number is new, and it stands in both sums.",
-            "Alpha makes the skip larger before the sum is normalized; the sub-layer's output is "
+            "Alpha makes the skip larger before the sum is normalized; the sublayer's output is "
             "added as it is.",
             "`self.norm1(self.alpha * x + self.attention(x))`, and the same for the feed-forward "
             "part.",

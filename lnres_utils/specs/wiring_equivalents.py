@@ -34,7 +34,7 @@ _NORMALIZED_SKIPS = (
 
 
 def _input_norm(first, second, both):
-    """Where a norm before a sub-layer is missing; ``both`` names its lack in both of them."""
+    """Where a norm before a sublayer is missing; ``both`` names its lack in both of them."""
     moved = "a norm at the input of the block feeds skip and attention alike"
     alone = "a skip cannot be normalized by a norm that is missing"
     return (
@@ -52,13 +52,13 @@ PRE = (
     *_input_norm("first-norm-missing", "second-norm-missing", "norms-missing"),
     same("the mean of an update and itself is the update", {"no-skip"},
          {"averaged", "branch-added-to-itself"}, {"first-skip-missing", "second-skip-missing"}),
-    same("both sub-layers read the one norm of x", {"parallel-one-norm"},
+    same("both sublayers read the one norm of x", {"parallel-one-norm"},
          {"parallel", "shared-norm"}),
-    same("both sub-layers read the one norm of x", {"parallel-one-norm", "norms-untrained"},
+    same("both sublayers read the one norm of x", {"parallel-one-norm", "norms-untrained"},
          {"parallel", "norms-untrained"}),
     same("with the norm of attention missing, what it read is x",
          {"norms-missing", "parallel"}, {"first-norm-missing", "parallel-one-norm"}),
-    same("three norms, each in front of a sum and a sub-layer or behind them",
+    same("three norms, each in front of a sum and a sublayer or behind them",
          {"norm-on-input", "post-norm"}, {"norm-on-output", "skip-normalized"}),
     same(f"without a skip the update is the sum, and {_FACTOR}", {"no-skip", "post-norm"},
          {"branch-added-to-itself", "post-norm"}, {"no-skip", "norm-of-update"}),
@@ -94,7 +94,7 @@ DEEPNORM = (
 SANDWICH = (
     *_HALVES, *_INPUT_AGAIN, *_NORMALIZED_SKIPS,
     *_input_norm("first-norm-before-missing", "second-norm-before-missing", "norm-of-update"),
-    *(same("a mistake in both sub-layers is one in each", {both}, {f"first-{one}", f"second-{one}"})
+    *(same("a mistake in both sublayers is one in each", {both}, {f"first-{one}", f"second-{one}"})
       for both, one in (("norms-before-and-on-sum", "norm-on-sum"),
                         ("pre-norm", "norm-behind-missing"),
                         ("norm-of-update", "norm-before-missing"))),
@@ -104,14 +104,14 @@ SANDWICH = (
          {"second-skip-missing", "first-norm-on-sum"}),
     same("without a skip the update is the sum", {"no-skip", "norm-of-update"},
          {"no-skip", "post-norm"}),
-    *(same("one norm in each sub-layer, and one for both is one for all",
+    *(same("one norm in each sublayer, and one for both is one for all",
            {place, "norms-shared-by-place"}, {place, "shared-norm"})
       for place in ("pre-norm", "norm-of-update", "post-norm")),
     same("two norms are left, and both are one", {"norms-shared-by-part", "second-half-missing"},
          {"shared-norm", "second-half-missing"}),
-    same("without skips, a norm behind attention is one before the feed-forward part",
+    same("without skips, a norm behind attention is one before the feed-forward network",
          {"no-skip", "first-norm-behind-missing"}, {"no-skip", "second-norm-before-missing"}),
-    same("a norm on the first sum is one that feeds the second skip and sub-layer",
+    same("a norm on the first sum is one that feeds the second skip and sublayer",
          {"first-norm-behind-missing", "second-skip-normalized"},
          {"first-norm-on-sum", "second-norm-before-missing"}),
 )

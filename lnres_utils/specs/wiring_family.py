@@ -1,12 +1,13 @@
 """The faulty family of block wirings: every setting at rest gives the right block."""
 
-# One sub-layer f by place: norm, branch_norm and sum_norm are three norms of its own.
+# One sublayer f by place: norm, branch_norm and sum_norm are three norms of its own.
 NORMS = {  # those that a place has
     "pre": ("before",),  # x + f(norm(x))
     "post": ("sum",),  # sum_norm(x + f(x))
     "res-post": ("branch",),  # x + branch_norm(f(x))
     "sandwich": ("before", "branch"),  # x + branch_norm(f(norm(x)))
     "pre-and-post": ("before", "sum"),  # sum_norm(x + f(norm(x)))
+    "two-before": ("before", "then", "branch"),  # x + branch_norm(f(then_norm(norm(x))))
     "norm-of-skip": ("skip",),  # skip_norm(x) + f(x)
     "none": (),  # x + f(x)
 }
@@ -21,14 +22,14 @@ def faulty_block(
 
     Parameters
     ----------
-    first, second : the place of the norms, a key of ``NORMS``, of either sub-layer
+    first, second : the place of the norms, a key of ``NORMS``, of either sublayer
     skip_first, skip_second : what the update is added to: "stream", "norm" (the normalized
         stream), "none", "branch" (the update itself) or "input" (of the block)
     combine : "plus", "minus", "average", "scaled" (over the root of 2), "twice" (2 x + f)
-    reads : what the second sub-layer reads: "stream", "input" (of the block), "first-norm" (what
+    reads : what the second sublayer reads: "stream", "input" (of the block), "first-norm" (what
         the first one read)
-    order : which sub-layers run, 0 for attention and 1 for feed-forward
-    norms : "own", "shared" (one for all), "by-place" (one before both sub-layers, one behind both),
+    order : which sublayers run, 0 for attention and 1 for feed-forward
+    norms : "own", "shared" (one for all), "by-place" (one before both sublayers, one behind both),
         "by-sublayer" (one before and behind)
     affine : "gain and bias", "none", "gain" (no bias), "rms" (root mean square, no bias)
     extra : another norm "on-output", "repeated" (the last one again) or "on-input"
@@ -86,6 +87,8 @@ def faulty_block(
                 source = self.source
             elif "before" in placed:
                 source = self._norm("before", i, source)
+            if "then" in placed:
+                source = self._norm("then", i, source)
             self.source = source
             update = self.parts[part](source)
             if output == "first" and part == 0:

@@ -26,7 +26,7 @@ def _masking(knobs, masks):
     return tuple(replace(knob, masks=knob.masks + masks.get(knob.id, ())) for knob in knobs)
 
 
-_HALF = ("second", "skip_second", "reads")  # settings of a second sub-layer that does not run
+_HALF = ("second", "skip_second", "reads")  # settings of a second sublayer that does not run
 _SKIPS_OF_NORMS = ("skip-normalized", "first-skip-normalized", "second-skip-normalized")
 _FACTORS = ("averaged", "sum-scaled")  # which a norm behind undoes
 
@@ -36,8 +36,8 @@ _SKIPS = (
           "Attention has no skip: what it gives replaces the hidden states and is not added to "
           "them.", PATH, "RES-02"),
     _knob("second-skip-missing", {"skip_second": "none"},
-          "The feed-forward part has no skip: what it gives replaces the hidden states and is not "
-          "added to them.", PATH, "RES-02"),
+          "The feed-forward network has no skip: what it gives replaces the hidden states and is "
+          "not added to them.", PATH, "RES-02"),
     _knob("attention-lost", {"skip_second": "input"},
           "The second sum starts from the input of the block again, so what attention added is "
           "lost: add to h, not to x.", PATH),
@@ -45,16 +45,16 @@ _SKIPS = (
 
 SKIPS = (
     _knob("no-skip", _NO_SKIP,
-          "Neither sub-layer has a skip: what it gives replaces the hidden states and is not added "
+          "Neither sublayer has a skip: what it gives replaces the hidden states and is not added "
           "to them.", PATH, "RES-01", ("combine",)),
     *_SKIPS,
 )
 _DOUBLED = _knob("branch-added-to-itself", {"skip_first": "branch", "skip_second": "branch"},
-                 "Each sub-layer's output is added to itself: x was overwritten before it was "
+                 "Each sublayer's output is added to itself: x was overwritten before it was "
                  "added.", PATH, "RES-04")
 SKIPS_UNDER_NORM = (  # which takes f + f for f
     _knob("no-skip", _NO_SKIP,
-          "Neither sub-layer has a skip: what it gives replaces the hidden states, or is added to "
+          "Neither sublayer has a skip: what it gives replaces the hidden states, or is added to "
           "itself, and not to them.", PATH, "RES-01", ("combine", "norm-of-update")),
     *_SKIPS,
 )
@@ -67,13 +67,13 @@ NORMALIZED_SKIPS = (
           "The skip around attention carries norm1(x) and not x: keep x itself for the sum.",
           ORDERS, "PP-02"),
     _knob("second-skip-normalized", {"skip_second": "norm"},
-          "The skip around the feed-forward part carries norm2(h) and not h: keep h itself for the "
-          "sum.", ORDERS, "PP-02"),
+          "The skip around the feed-forward network carries norm2(h) and not h: keep h itself for "
+          "the sum.", ORDERS, "PP-02"),
 )
 
 SUMS = (
     _knob("minus-for-plus", {"combine": "minus"},
-          "Each sub-layer's output is subtracted; it is to be added.", PATH, "S3-minus-for-plus"),
+          "Each sublayer's output is subtracted; it is to be added.", PATH, "S3-minus-for-plus"),
     _knob("input-twice", {"combine": "twice"},
           "Each sum has its skip twice, 2x + f and not x + f.", PATH, "RES-05"),
     _knob("input-added-again", {"again": "input"},
@@ -90,15 +90,15 @@ SCALED_SUMS = (  # a norm behind the sum undoes them
 
 ORDER = (
     _knob("feed-forward-first", {"order": (1, 0)},
-          "The feed-forward part comes first; attention is to come before it.", ORDERS,
+          "The feed-forward network comes first; attention is to come before it.", ORDERS,
           "S3-feed-forward-first"),
     _knob("attention-twice", {"order": (0, 0)},
-          "Attention runs in both places; the second one is that of the feed-forward part."),
+          "Attention runs in both places; the second one is that of the feed-forward network."),
     _knob("feed-forward-twice", {"order": (1, 1)},
-          "The feed-forward part runs in both places; the first one is that of attention.",
+          "The feed-forward network runs in both places; the first one is that of attention.",
           masks=("output",)),
     _knob("second-half-missing", {"order": (0,)},
-          "The feed-forward part never runs: the block ends behind attention.", masks=_HALF),
+          "The feed-forward network never runs: the block ends behind attention.", masks=_HALF),
     _knob("first-output-only", {"output": "first"},
           "Only the first entry of what attention gives is used, as in `attention(x)[0]`. This "
           "attention returns the tensor itself, and [0] is its first example.", PATH),
@@ -121,16 +121,16 @@ NORMS = (
 MODES = (
     _knob("own-dropout", {"random": True},
           "Training and evaluation give different outputs: the block has dropout of its own. Leave "
-          "that to the sub-layers it is given.", DROPOUT),
+          "that to the sublayers it is given.", DROPOUT),
     _knob("parts-not-registered", {"parts": "listed"},
-          "A sub-layer is not a part of the module: it was copied, or is kept in a plain list or a "
+          "A sublayer is not a part of the module: it was copied, or is kept in a plain list or a "
           "lambda. Assign it to an attribute of `self`, or use `nn.ModuleList`.", WEIGHTS),
 )
 
 COMMON = SUMS + ORDER + NORMS + MODES
 
 _PARALLEL = _knob("parallel", {"reads": "input", "skip_second": "stream"},
-                  "Both sub-layers read the input of the block, side by side; the feed-forward "
+                  "Both sublayers read the input of the block, side by side; the feed-forward "
                   "part is to read what attention has made of it.", ORDERS, "RES-08")
 _ON_INPUT = _knob("norm-on-input", {"extra": "on-input"},
                   "A norm too many stands at the input of the block, before the first skip.")
@@ -141,15 +141,15 @@ def _place(id, place, sentence, case="", lesson=ORDERS):
 
 
 def _missing(first, second, place="none"):
-    """The norm missing in both sub-layers, in the first and in the second."""
+    """The norm missing in both sublayers, in the first and in the second."""
     return (
-        _place("norms-missing", place, "There is no norm around either sub-layer."),
+        _place("norms-missing", place, "There is no norm around either sublayer."),
         _knob("first-norm-missing", {"first": place}, first),
         _knob("second-norm-missing", {"second": place}, second),
     )
 
 
-_BEHIND_ONLY = ("The norm is applied to the sub-layer's output, x + norm(f(x)); ")
+_BEHIND_ONLY = ("The norm is applied to the sublayer's output, x + norm(f(x)); ")
 
 PRE = _masking((
     _place("post-norm", "post", "This is post-norm, norm(x + f(x)); pre-norm is x + f(norm(x)).",
@@ -158,15 +158,16 @@ PRE = _masking((
            _BEHIND_ONLY + "pre-norm applies it to the input, x + f(norm(x)).", "PP-03"),
     _place("norms-before-and-behind", "sandwich",
            "Each update is normalized once more before the sum, as in a sandwich block; pre-norm "
-           "has one norm, before the sub-layer.", "PP-10", OTHER),
+           "has one norm, before the sublayer.", "PP-10", OTHER),
     _place("norms-before-and-on-sum", "pre-and-post",
            "Each sum is normalized as well: pre-norm and post-norm at once.", "PP-10"),
     *_missing("Attention reads x without a norm.",
-              "The feed-forward part reads h without a norm."),
+              "The feed-forward network reads h without a norm."),
     _PARALLEL,
     _knob("parallel-one-norm", {"reads": "first-norm", "second": "pre", "skip_second": "stream"},
-          "Both sub-layers read norm1(x), side by side; the feed-forward part is to read norm2(h), "
-          "where h has what attention added.", ORDERS, "RES-08", ("norms", "feed-forward-first")),
+          "Both sublayers read norm1(x), side by side; the feed-forward network is to read "
+          "norm2(h), where h has what attention added.", ORDERS, "RES-08",
+          ("norms", "feed-forward-first")),
     _knob("norm-on-output", {"extra": "on-output"},
           "The block ends with a norm. In a pre-norm stack there is one final norm, behind the "
           "last block.", ORDERS, "S3-final-norm-in-block"),
@@ -196,11 +197,11 @@ _MASKED_UNDER_NORM = {
 
 _POST_ONLY = (
     _knob("parallel", {"first": "none", "reads": "input", "skip_second": "stream"},
-          "Both sub-layers read x, side by side, and one norm closes the block; the feed-forward "
+          "Both sublayers read x, side by side, and one norm closes the block; the feed-forward "
           "part is to read h = norm1(x + attention(x)).", ORDERS, "RES-08",
           ("norms", "feed-forward-first")),
     _knob("second-reads-input", {"reads": "input", "skip_second": "stream"},
-          "The feed-forward part reads x; it is to read h = norm1(x + attention(x)).", ORDERS,
+          "The feed-forward network reads x; it is to read h = norm1(x + attention(x)).", ORDERS,
           "RES-08"),
     _knob("norm-on-output", {"extra": "on-output", "second": "post"},
           "Two norms follow each other at the end of the block; norm2 closes it already.",
@@ -218,10 +219,10 @@ POST = _masking((
     _place("norm-of-skip", "norm-of-skip",
            "Only the skip is normalized, norm(x) + f(x); the norm is to cover the sum."),
     _place("norms-before-and-on-sum", "pre-and-post",
-           "Each sub-layer's input is normalized as well: pre-norm and post-norm at once.",
+           "Each sublayer's input is normalized as well: pre-norm and post-norm at once.",
            "PP-10"),
     *_missing("The first sum is not normalized: the norm behind attention is missing.",
-              "The second sum is not normalized: the norm behind the feed-forward part is "
+              "The second sum is not normalized: the norm behind the feed-forward network is "
               "missing."),
     *_POST_ONLY, *SKIPS_UNDER_NORM, *COMMON,
 ), _MASKED_UNDER_NORM)
@@ -230,24 +231,24 @@ _ALPHAS_ON_SKIP = ("alpha-on-branch", "alpha-without-effect", "alpha-squared",
                    "alpha-in-first-only", "alpha-in-second-only", "one-plus-alpha")
 
 DEEPNORM = _masking((
-    _place("pre-norm", "pre", "The norm is on the input of each sub-layer, alpha x + f(norm(x)); "
+    _place("pre-norm", "pre", "The norm is on the input of each sublayer, alpha x + f(norm(x)); "
            "DeepNorm has it on the sum, norm(alpha x + f(x)).", "PP-01", OTHER),
     _place("norm-of-update", "res-post",
-           "The norm is on the sub-layer's output, alpha x + norm(f(x)); DeepNorm has it on the "
+           "The norm is on the sublayer's output, alpha x + norm(f(x)); DeepNorm has it on the "
            "sum, norm(alpha x + f(x)).", "PP-03", OTHER),
     *_missing("The first sum is not normalized: the norm behind attention is missing.",
-              "The second sum is not normalized: the norm behind the feed-forward part is "
+              "The second sum is not normalized: the norm behind the feed-forward network is "
               "missing."),
     *(_knob(id, {"alpha": value}, sentence, OTHER, case) for id, value, sentence, case in (
         ("alpha-on-branch", "branch",
-         "Alpha scales the wrong side: it multiplies the sub-layer's output, or divides the skip. "
+         "Alpha scales the wrong side: it multiplies the sublayer's output, or divides the skip. "
          "It is to multiply the skip.", "RES-10"),
         ("alpha-without-effect", "ignored",
          "Alpha has no effect: it is not used, or multiplies skip and update alike, which the norm "
          "undoes. It is to multiply the skip alone.", "RES-10"),
         ("alpha-squared", "squared", "Alpha multiplies the skip twice.", "RES-10"),
         ("alpha-in-first-only", "first",
-         "Alpha is missing in the second sum, that of the feed-forward part.", "RES-10"),
+         "Alpha is missing in the second sum, that of the feed-forward network.", "RES-10"),
         ("alpha-in-second-only", "second", "Alpha is missing in the first sum, that of attention.",
          "RES-10"),
         ("alpha-outside-norm", "outside",
@@ -268,34 +269,37 @@ DEEPNORM = _masking((
 
 SANDWICH = _masking((
     _place("norms-before-and-on-sum", "pre-and-post",
-           "The second norm of each sub-layer is applied to the sum; it is to be applied to the "
-           "sub-layer's output, before the sum.", "PP-04", OTHER),
+           "The second norm of each sublayer is applied to the sum; it is to be applied to the "
+           "sublayer's output, before the sum.", "PP-04", OTHER),
     _place("pre-norm", "pre",
-           "The norm behind each sub-layer is missing: this is pre-norm, x + f(norm(x)).", "",
+           "The norm behind each sublayer is missing: this is pre-norm, x + f(norm(x)).", "",
            OTHER),
     _place("norm-of-update", "res-post",
-           "The norm before each sub-layer is missing: this is x + norm(f(x)).", "PP-03", OTHER),
+           "The norm before each sublayer is missing: this is x + norm(f(x)).", "PP-03", OTHER),
     _place("post-norm", "post", "This is post-norm, norm(x + f(x)); a sandwich is "
            "x + norm_out(f(norm_in(x))).", "PP-01", OTHER),
     _knob("first-norm-behind-missing", {"first": "pre"},
           "The norm behind attention is missing.", OTHER),
     _knob("second-norm-behind-missing", {"second": "pre"},
-          "The norm behind the feed-forward part is missing.", OTHER),
+          "The norm behind the feed-forward network is missing.", OTHER),
     _knob("first-norm-before-missing", {"first": "res-post"},
           "The norm before attention is missing.", OTHER),
     _knob("second-norm-before-missing", {"second": "res-post"},
-          "The norm before the feed-forward part is missing.", OTHER),
+          "The norm before the feed-forward network is missing.", OTHER),
     _knob("first-norm-on-sum", {"first": "pre-and-post"},
           "The norm behind attention is still applied to the sum; it is to be applied to what "
           "attention gives, before the sum.", OTHER, "PP-04"),
     _knob("second-norm-on-sum", {"second": "pre-and-post"},
-          "The norm behind the feed-forward part is still applied to the sum; it is to be applied "
-          "to what that part gives, before the sum.", OTHER, "PP-04"),
+          "The norm behind the feed-forward network is still applied to the sum; it is to be "
+          "applied to what that network gives, before the sum.", OTHER, "PP-04"),
+    _knob("norm-behind-attention-late", {"first": "pre", "second": "two-before"},
+          "The norm behind attention is applied behind the sum, to what the feed-forward network "
+          "reads; it is to be applied to what attention gives.", OTHER, "PP-04"),
     _knob("norms-shared-by-place", {"norms": "by-place"},
-          "One norm stands before both sub-layers and one behind both, so that their gains are "
+          "One norm stands before both sublayers and one behind both, so that their gains are "
           "tied; each of the four places has a norm of its own.", WEIGHTS, "PP-08"),
     _knob("norms-shared-by-part", {"norms": "by-sublayer"},
-          "One norm stands both before and behind each sub-layer, so that their gains are tied; "
+          "One norm stands both before and behind each sublayer, so that their gains are tied; "
           "each of the four places has a norm of its own.", WEIGHTS, "PP-08"),
     _knob("norm-on-output", {"extra": "on-output", "second": "sandwich"},
           "The block ends with a norm on the sum. In a stack there is one final norm, behind the "

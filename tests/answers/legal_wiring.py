@@ -77,7 +77,7 @@ class _Grouped(nn.GroupNorm):
         return super().forward(x.reshape(-1, x.shape[-1])).reshape(x.shape)
 
 
-# One sub-layer of a block, by place: (x, f, norms of this sub-layer, alpha) -> x.
+# One sublayer of a block, by place: (x, f, norms of this sublayer, alpha) -> x.
 
 STEPS = {
     "PostNormBlock": lambda x, f, norms, alpha: norms[0](x + f(x)),
@@ -110,7 +110,8 @@ OTHER_STEPS = {  # other ways to write the same sum
             norms[0], f, norms[1])(x),
     },
     "DeepNormBlock": {
-        "torch.add with alpha": lambda x, f, norms, alpha: norms[0](torch.add(f(x), x, alpha=alpha)),
+        "torch.add with alpha": lambda x, f, norms, alpha: norms[0](
+            torch.add(f(x), x, alpha=alpha)),
         "update over alpha": lambda x, f, norms, alpha: norms[0](x + f(x) / alpha),
         "alpha twice on both": lambda x, f, norms, alpha: norms[0](alpha**2 * x + alpha * f(x)),
         "in place on a copy": lambda x, f, norms, alpha: norms[0]((x * alpha).add_(f(x))),
@@ -119,7 +120,7 @@ OTHER_STEPS = {  # other ways to write the same sum
 
 
 def _in_a_loop(step, count, norm):
-    """Norms and sub-layers in module lists."""
+    """Norms and sublayers in module lists."""
 
     class Block(nn.Module):
         def __init__(self, width, attention, feed_forward, alpha=1.0):
@@ -138,7 +139,7 @@ def _in_a_loop(step, count, norm):
 
 
 def _by_name(step, count, norm):
-    """Attributes of other names, the norms of the second sub-layer made first."""
+    """Attributes of other names, the norms of the second sublayer made first."""
 
     class Block(nn.Module):
         def __init__(self, d_model, self_attn, mlp, a=1.0):
@@ -181,7 +182,7 @@ def _functional(step, count, norm):
 
 
 def _as_two_modules(step, count, norm):
-    """A wrapper around one sub-layer, used twice in a sequence."""
+    """A wrapper around one sublayer, used twice in a sequence."""
 
     class Connection(nn.Module):
         def __init__(self, width, sublayer, alpha):
@@ -201,7 +202,7 @@ def _as_two_modules(step, count, norm):
 
 
 def _example_by_example(step, count, norm):
-    """The sub-layers get one example at a time."""
+    """The sublayers get one example at a time."""
 
     class Block(_in_a_loop(step, count, norm)):
         def forward(self, x):
