@@ -43,7 +43,7 @@ def dropping_block(answer, inputs):
 
     Tasks: "forward" gives the output, "step" the gradient at x and the output after one step of
     gradient descent of size ``rate``, "levels" what is found in the outputs for an x whose numbers
-    are all ``level``, and "ratio" how many entries of (y - x) / f(x) are neither 0 nor 1 / (1 - p).
+    are all ``level``, and "ratio" whether entries of (y - x) / f(x) are neither 0 nor 1 / (1 - p).
     Where the sub-layer has no weights it is an identity.
     """
     import torch
@@ -56,7 +56,7 @@ def dropping_block(answer, inputs):
     block = _module(answer(sublayer, *given(inputs, "p"))).train(inputs["mode"] == "train")
     x = torch.tensor(inputs["x"], requires_grad=inputs["task"] == "step")
     if inputs["task"] == "ratio":
-        return {"other ratios": np.asarray(_other_ratios(block, sublayer, x, inputs["p"]))}
+        return {"other ratios": _other_ratios(block, sublayer, x, inputs["p"])}
     y = _steady(block, x)
     if y is None:
         return {"second call": "different"}
@@ -190,7 +190,7 @@ def _step(block, x, inputs):
 
 
 def _other_ratios(block, sublayer, x, p):
-    """The share of the entries of (y - x) / f(x) that are neither 0 nor 1 / (1 - p)."""
+    """In words, how many entries of (y - x) / f(x) are neither 0 nor 1 / (1 - p)."""
     import torch
 
     _seed(1)
@@ -199,7 +199,7 @@ def _other_ratios(block, sublayer, x, p):
         ratio = (_fitting(output(block, x.clone()), x.shape, x) - x) / update
     ratio = array(ratio)[np.abs(array(update)) > 1e-3]
     known = (np.abs(ratio) < NEAR) | (np.abs(ratio - 1 / (1 - p)) < NEAR)
-    return float(np.mean(~known))
+    return "none" if known.all() else "some" if known.any() else "all"
 
 
 def _levels(block, inputs):

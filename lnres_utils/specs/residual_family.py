@@ -1,7 +1,5 @@
 """The faulty families of residual updates and blocks: every parameter at rest is right."""
 
-import numpy as np
-
 
 def combined(x, update, how="sum"):
     """Skip and branch joined, in a wrong way unless ``how`` is "sum"."""
@@ -63,7 +61,7 @@ def faulty_update(combine="sum", compare="shapes", refusal="ValueError", ndim=No
 
 def faulty_stack_gradient(
     identity="each", order="backward", transposed=True, terms="product", layers="all", sign=1,
-    ndim=None,
+    columns=False, ndim=None,
 ):
     """A ``linear_stack_gradient(weights, cotangent)`` with these mistakes.
 
@@ -75,8 +73,12 @@ def faulty_stack_gradient(
     terms : "product", or "sum" (only what is linear in the weights)
     layers : "all", "first-missing" or "last-missing"
     sign : of the weights
+    columns : whether W.T @ g is taken for all g, which fits vectors only
     ndim : the only rank of the cotangent accepted, any by default
     """
+
+    def through(g, step):
+        return step.T @ g if columns else g @ step
 
     def linear_stack_gradient(weights, cotangent):
         if ndim is not None and cotangent.ndim != ndim:
@@ -86,11 +88,11 @@ def faulty_stack_gradient(
         if order == "backward":
             steps = steps[::-1]
         if terms == "sum":
-            change = sum((cotangent @ step for step in steps), np.zeros_like(cotangent))
+            change = sum((through(cotangent, step) for step in steps), 0 * cotangent)
             return change if identity == "missing" else cotangent + change
         result = cotangent
         for step in steps:
-            result = result @ step + (result if identity == "each" else 0)
+            result = through(result, step) + (result if identity == "each" else 0)
         return cotangent + result if identity == "once" else result
 
     return linear_stack_gradient

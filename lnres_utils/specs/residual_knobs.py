@@ -113,8 +113,9 @@ STACK = _knobs(
      "The first layer is left out.", ""),
     ("weights-subtracted", {"sign": -1},
      "The W are subtracted, I − W; each layer contributes I + W.", ""),
-    ("one-cotangent-only", {"ndim": 1},
-     "It works for one cotangent of shape (D,) only; there may be more axes before the last.", ""),
+    ("columns", {"columns": True},
+     "The weights multiply from the left, as in `W.T @ g`. That fits a single g of shape (D,); for "
+     "rows of shape (…, D) it is `g @ W`.", ""),
     ("two-axes-only", {"ndim": 2},
      "It works for cotangents of shape (B, D) only; there may be any number of axes before the "
      "last, also none.", ""),

@@ -80,7 +80,7 @@ def _kept(rng, mode, *shape, **more):
                 only=("x after the call",))
 
 
-def _levels(mode, axes=3, examples=2000, **more):
+def _levels(mode, axes=3, examples=1000, **more):
     return {"task": "levels", "mode": mode, "axes": axes, "examples": examples, "level": 2.0,
             **more}
 
@@ -109,8 +109,8 @@ def stochastic_depth(rng):
         Case("evaluation", _block(rng, "forward", "eval", 3, 2, 5, p=0.5)),
         Case("evaluation", _levels("eval", p=0.4)),
         Case("p = 0", _block(rng, "forward", "train", 2, 3, 5, p=0.0)),
-        Case("training", _levels("train", p=0.4)),
-        Case("training", _levels("train", p=0.25)),
+        Case("training", _levels("train", examples=4000, p=0.4)),
+        Case("training", _levels("train", examples=4000, p=0.25)),
         Case("training", _block(rng, "ratio", "train", 40, 6, 5, p=0.3)),
         Case("other ranks", _levels("train", 2, 90, p=0.4), only=("levels", "mask")),
         Case("other ranks", _levels("train", 4, 90, p=0.4), only=("levels", "mask")),

@@ -52,7 +52,7 @@ def _dropping(rng, bare, most):
     if task == "levels":
         axes = int(rng.integers(2, 5))
         return {"task": "levels", "mode": mode, "axes": axes, "level": float(rng.uniform(1, 3)),
-                "examples": 2000 if axes == 3 else 90, **p}
+                "examples": 4000 if axes == 3 else 90, **p}
     shape = _sizes(rng, int(rng.integers(2, 5)))
     if task == "ratio":
         return {"task": "ratio", "mode": "train", "p": float(rng.uniform(0.15, 0.6)),

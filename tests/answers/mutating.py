@@ -6,6 +6,8 @@ import copy
 BINARY = {ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add),
           ast.Div: (ast.Mult,), ast.Pow: (ast.Mult,), ast.Mod: (ast.FloorDiv,),
           ast.FloorDiv: (ast.Add,)}
+COMPARE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.GtE: ast.Lt, ast.Lt: ast.GtE, ast.Gt: ast.LtE,
+           ast.LtE: ast.Gt}
 NUMBERS = {-1: (0, 1, -2), 0: (1, -1), 1: (0, 2, -1), 2: (1, 3), 3: (2,), 1e-5: (1e-3, 0.0)}
 SWAPS = {"mean": ("sum", "max"), "sum": ("mean",), "sqrt": ("square", "abs"), "var": ("std",)}
 
@@ -56,6 +58,8 @@ def _changes(node):
         yield "left term only", lambda site: site.left
         yield "right term only", lambda site: site.right
         yield "sides swapped", lambda site: ast.BinOp(site.right, site.op, site.left)
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARE:
+        yield "the other way round", _setter("ops", [COMPARE[type(node.ops[0])]()])
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
         if isinstance(node.value, bool):
             yield "constant", _setter("value", not node.value)
