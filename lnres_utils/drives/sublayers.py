@@ -104,7 +104,7 @@ class NormsSet(TorchFunctionMode):
         gains = 0.3 + draws[0] / 2
         gains = np.where(draws[1] < 0.5, gains, 2 - gains) * np.where(draws[2] < 0.5, 1, -1)
         biases = 2 * draws[3] - 1
-        self.rows = {1: torch.from_numpy(gains), 0: torch.from_numpy(biases + np.sign(biases) / 2)}
+        self.rows = {1: gains, 0: biases + np.sign(biases) / 2}
         self.next = {1: 0, 0: 0}
         self.waiting = {id(each): each for each in module.parameters()
                         if each.shape[-1:] == (width,)}
@@ -118,14 +118,14 @@ class NormsSet(TorchFunctionMode):
                         self._fill(self.waiting.pop(id(each)))
         return func(*args, **kwargs)
 
-    @torch.no_grad()
     def _fill(self, parameter):
+        numbers = parameter.detach().numpy()  # shared: writing to it sets the parameter
         for start, rows in self.rows.items():
-            if bool((parameter == start).all()):
-                count = parameter.numel() // rows.shape[1]
-                wanted = [i % NORMS for i in range(self.next[start], self.next[start] + count)]
-                self.next[start] += count
-                parameter.copy_(rows[wanted].reshape(parameter.shape))
+            if (numbers == start).all():
+                first = self.next[start]
+                self.next[start] += numbers.size // rows.shape[1]
+                wanted = range(first, self.next[start])
+                numbers[...] = rows.take(wanted, axis=0, mode="wrap").reshape(numbers.shape)
                 return
 
 

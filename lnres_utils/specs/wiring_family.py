@@ -55,7 +55,7 @@ def faulty_block(
             self.parts = [attention, feed_forward]
             if parts == "registered":
                 self.parts = nn.ModuleList(self.parts)
-            self.alpha = alpha
+            self.alpha, self.seen = alpha, {}  # the norm used last, and what a sublayer read
             keys = {self._key(norm, i) for i in (0, 1) for norm in NORMS[places[i]]}
             self.norms = nn.ModuleDict({key: make(width) for key in sorted(keys)})
             self.extra = make(width) if extra in ("on-output", "on-input") else None
@@ -65,31 +65,30 @@ def faulty_block(
                     "by-sublayer": str(i)}[norms]
 
         def _norm(self, norm, i, x):
-            self.used.append(self._key(norm, i))
-            return self.norms[self.used[-1]](x)
+            self.seen["norm"] = self.norms[self._key(norm, i)]
+            return self.seen["norm"](x)
 
         def forward(self, x):
-            self.used = []
             stream = self.extra(x) if extra == "on-input" else x
             entry = stream
             for i, part in enumerate(order):
                 stream = self._step(i, part, stream, entry)
             if extra == "on-output":
                 stream = self.extra(stream)
-            if extra == "repeated" and self.used:
-                stream = self.norms[self.used[-1]](stream)
+            if extra == "repeated" and "norm" in self.seen:
+                stream = self.seen["norm"](stream)
             return stream + x if again == "input" else stream
 
         def _step(self, i, part, stream, entry):
             placed = NORMS[places[i]]
             source = entry if i and reads == "input" else stream
             if i and reads == "first-norm":
-                source = self.source
+                source = self.seen["source"]
             elif "before" in placed:
                 source = self._norm("before", i, source)
             if "then" in placed:
                 source = self._norm("then", i, source)
-            self.source = source
+            self.seen["source"] = source
             update = self.parts[part](source)
             if output == "first" and part == 0:
                 update = update[0]
