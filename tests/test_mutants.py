@@ -13,11 +13,14 @@ from answers.mutating import mutants
 from conftest import agree, checked, family_outputs, outputs
 
 from lnres_utils import specs
+from lnres_utils.blocks import transformer
 from lnres_utils.checking import Case, run_case
 from lnres_utils.checking.judging import CHANGES_INPUT
 from lnres_utils.norms import arrays, modules
 
 SEED, EACH, FRESH = 5, 45, 40
+PLACEMENTS = {"PostNormBlock": "post", "PreNormBlock": "pre", "SandwichBlock": "sandwich",
+              "DeepNormBlock": "deepnorm"}
 FUNCTIONS = {  # what is mutated: the exercises whose reference it is part of
     "standardize": ("standardize",),
     "normalize": ("standardize", "layer_norm", "axis_norm", "channel_norm"),
@@ -27,6 +30,8 @@ FUNCTIONS = {  # what is mutated: the exercises whose reference it is part of
     "layer_norm_backward": ("layer_norm_backward",),
     "LayerNorm": ("LayerNorm",),
     **{name: (name,) for name in specs.CHAPTERS["residual-path"]},
+    **{name: (name,) for name in specs.CHAPTERS["pre-and-post-norm"] if name != "norm_order"},
+    "Block": tuple(PLACEMENTS),
 }
 IMPORTS = """
 import numpy as np
@@ -35,8 +40,25 @@ from torch import nn
 """
 
 
+PLACED = """
+
+class {name}(Block):
+    def __init__(self, width, attention, feed_forward{alpha}):
+        super().__init__(width, [attention, feed_forward], "{place}"{scale})
+"""
+
+
+def placed(name):
+    """The book's block, called as the exercise asks."""
+    alpha = name == "DeepNormBlock"
+    return PLACED.format(name=name, place=PLACEMENTS[name], alpha=", alpha" if alpha else "",
+                         scale=", skip_scale=alpha" if alpha else "")
+
+
 def source_of(function):
     """The file that holds a function of ours, or the cell of the exercise's solution."""
+    if function == "Block":
+        return inspect.getsource(transformer) + "".join(map(placed, PLACEMENTS))
     if function in vars(arrays) or function in vars(modules):
         return inspect.getsource(modules if function == "LayerNorm" else arrays)
     path = Path(__file__).parents[1] / "solutions" / f"{specs.get(function).chapter}.ipynb"

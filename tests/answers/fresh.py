@@ -111,10 +111,11 @@ def _stack(rng):
 
 
 def _warmup(rng):
-    step = int(rng.integers(1, 40)) if rng.random() < 0.5 else rng.integers(
-        1, 40, rng.integers(1, 6, rng.integers(1, 3)))
+    most = int(rng.choice([3, 40]))
+    step = int(rng.integers(1, most)) if rng.random() < 0.5 else rng.integers(
+        1, most, rng.integers(1, 6, rng.integers(1, 3)))
     return {"step": step, "peak": float(10 ** rng.uniform(-4, 1)),
-            "warmup": int(rng.choice([0, 1, 2, 5, 10, 20, 30]))}
+            "warmup": int(rng.choice([0, 0, 1, 2, 5, 10, 30]))}
 
 
 GENERATORS = {
