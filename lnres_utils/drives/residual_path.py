@@ -15,6 +15,8 @@ NEAR = 1e-6
 def residual_update(answer, inputs):
     """``answer(x, update)`` and, where the case has one, what comes of ``answer(x, misfit)``."""
     y = answer(inputs["x"], inputs["update"])
+    if y is None:
+        raise WrongKind("the returned value is None: is there a `return`?")
     if "misfit" not in inputs:
         return {"y": y}
     return {"y": y, "misfit": refusal(answer, inputs["x"], inputs["misfit"])}
@@ -90,7 +92,7 @@ def projected_residual(answer, inputs):
     sublayer = _sublayer(inputs)
     width_out, width_in = inputs["weight"].shape
     block = _module(answer(width_in, width_out, sublayer))
-    x = torch.from_numpy(inputs["x"])
+    x, before = torch.from_numpy(inputs["x"]), inputs["x"].copy()
     if inputs["task"] == "misfit":
         output(block, x)  # who refuses everything refuses nothing
         wrong = _module(answer(width_in, width_out, _misfit(sublayer, inputs["misfit"])))
@@ -105,15 +107,15 @@ def projected_residual(answer, inputs):
         "parameters": np.asarray(_own_parameters(block, sublayer)),
         "at zero": "0" if np.abs(offset).max() < NEAR else "not 0",
         "shortcut": _called(shortcut),
-        "update": array(y) - inputs["x"] @ shortcut - offset,
+        "update": array(y) - before @ shortcut - offset,
     }
     if inputs["task"] == "forward":
         return facts
     _descend(block, y, inputs)
-    after = array(output(block, x))
+    after = array(output(block, torch.tensor(before)))
     changed, offset = _shortcut(block, sublayer, width_in)
     return {**facts, "change of the shortcut": changed - shortcut,
-            "update after": after - inputs["x"] @ changed - offset}
+            "update after": after - before @ changed - offset}
 
 
 def _module(built):
