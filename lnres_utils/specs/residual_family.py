@@ -100,7 +100,7 @@ def faulty_stack_gradient(
 
 def faulty_block(
     combine="sum", drop="update", mode="training", scale="training", probability="drop",
-    fixed_p=None, default_p=0.1, mask="entry", registered=True,
+    fixed_p=None, default_p=0.1, mask="entry", at_one="zeros", registered=True,
 ):
     """A class of blocks ``(sublayer, p)`` with dropout and these mistakes.
 
@@ -116,6 +116,7 @@ def faulty_block(
     fixed_p, default_p : a constant for p, and what p is when left out
     mask : one draw for each "entry", "token", "example", for the "batch", or for an example of
         (B, T, D) whatever the number of axes, "three-axes"
+    at_one : what is left of an update when p is 1: "zeros", or "nan" (zero divided by zero)
     registered : whether the sub-layer is known to the module
     """
     from torch import nn
@@ -141,15 +142,16 @@ def faulty_block(
                       "evaluation": not self.training}[mode]
             if not self.training and scale in ("evaluation", "both") and mode == "training":
                 return h * self.keep
+            divides = self.keep > 0 or at_one == "nan"
             if not active and scale == "always":
-                return h / self.keep if self.keep else h
+                return h / self.keep if divides else h
             if not active or self.keep == 1:
                 return h
             kept = h * _mask(h, mask, self.keep)
             if scale == "times":
                 return kept * self.keep
-            divided = scale in ("training", "always", "both") and self.keep > 0
-            return kept / self.keep if divided else kept
+            divides = divides and scale in ("training", "always", "both")
+            return kept / self.keep if divides else kept
 
     return Faulty
 

@@ -121,7 +121,7 @@ STACK = _knobs(
      "last, also none.", ""),
 )
 
-_DRAWING = ("mode", "scale", "probability", "fixed_p", "default_p", "mask")
+_DRAWING = ("mode", "scale", "probability", "fixed_p", "default_p", "mask", "at_one")
 _ONLY_IN_TRAINING = ("rescaled-twice", "divided-in-evaluation")
 
 PLACES = _knobs(
@@ -166,11 +166,16 @@ SCALES = (
 
 BLOCK = SUM + IN_PLACE + PLACES + MODES + _knobs(
     DROPOUT,
-    *((id, {"scale": scale}, sentence, "RES-07") for id, scale, sentence in SCALES),
+    *((id, {"scale": scale}, sentence, "RES-07",
+       *(["at_one"] if scale in ("never", "times", "evaluation") else []))
+      for id, scale, sentence in SCALES),
+    ("nan-for-all-dropped", {"at_one": "nan"},
+     "With p = 1 zero is divided by zero, which gives NaN; there nothing of the update is left, "
+     "and y is x.", ""),
     ("p-fixed-0.5", {"fixed_p": 0.5}, "p is ignored: half of the entries are dropped, whatever p "
-     "is. `nn.Dropout()` without an argument does that.", "", "default_p", "probability"),
+     "is. `nn.Dropout()` without an argument does that.", "", "default_p", "probability", "at_one"),
     ("p-fixed-0.1", {"fixed_p": 0.1}, "p is ignored: a tenth of the entries is dropped, whatever "
-     "p is.", "", "default_p"),
+     "p is.", "", "default_p", "at_one"),
     *((f"p-default-{value}", {"default_p": value},
        f"The default of `p` is {value}; the exercise asks for 0.1.", "") for value in (0.5, 0.0)),
     ("token-dropped", {"mask": "token"},

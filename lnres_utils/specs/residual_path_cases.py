@@ -91,6 +91,7 @@ def residual_block(rng):
         Case("addition", _block(rng, "forward", "train", 4, 6, p=0.0)),
         Case("addition", _block(rng, "forward", "train", 2, 3, 2, 5, p=0.0)),
         Case("evaluation", _block(rng, "forward", "eval", 3, 2, 5, p=0.5)),
+        Case("evaluation", _block(rng, "forward", "eval", 2, 4, 5, p=1.0)),
         Case("evaluation", _levels("eval", p=0.4)),
         Case("all dropped", _block(rng, "forward", "train", 3, 4, 5, p=1.0)),
         Case("dropout", _levels("train", p=0.4)),

@@ -95,6 +95,16 @@ class MaskWithoutScale(Wrapper):
         return x + update
 
 
+@answer("", "ResidualBlock", "nan-for-all-dropped")
+class ByHandWithoutTheLastCase(Wrapper):
+    def forward(self, x):
+        update = self.fn(x)
+        if self.training:
+            keep = (torch.rand_like(update) > self.p).type_as(update)
+            update = update * keep / (1 - self.p)
+        return x + update
+
+
 @answer("", "ResidualBlock", "p-fixed-0.5")
 class DropoutOfTheDefault(nn.Module):
     def __init__(self, sublayer, p=0.1):
