@@ -50,8 +50,6 @@ _FACTOR = "a norm undoes the factor of two"
 PRE = (
     *_HALVES, _NORMS_MISSING, *_INPUT_AGAIN, *_NORMALIZED_SKIPS,
     *_input_norm("first-norm-missing", "second-norm-missing", "norms-missing"),
-    same("the mean of an update and itself is the update", {"no-skip"},
-         {"averaged", "branch-added-to-itself"}, {"first-skip-missing", "second-skip-missing"}),
     same("both sublayers read the one norm of x", {"parallel-one-norm"},
          {"parallel", "shared-norm"}),
     same("both sublayers read the one norm of x", {"parallel-one-norm", "norms-untrained"},

@@ -49,7 +49,8 @@ SKIPS = (
           "to them.", PATH, "RES-01", ("combine",)),
     *_SKIPS,
 )
-_DOUBLED = _knob("branch-added-to-itself", {"skip_first": "branch", "skip_second": "branch"},
+_DOUBLED = _knob("branch-added-to-itself",
+                 {"skip_first": "branch", "skip_second": "branch", "combine": "plus"},
                  "Each sublayer's output is added to itself: x was overwritten before it was "
                  "added.", PATH, "RES-04")
 SKIPS_UNDER_NORM = (  # which takes f + f for f
