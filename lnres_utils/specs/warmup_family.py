@@ -23,12 +23,15 @@ def faulty_warmup(count=0, length=0, capped=True, shape="linear", after="constan
     capped : False lets the line go on past the peak
     shape : "linear", "squared", "root", "floor" (integer division) or "falling" (down to zero)
     after : "constant", "root" (falls as 1 / sqrt(step)), "inverse" (as 1 / step), "zero"
-    zero : a warm-up of 0 steps gives the "peak", "zero", or "divides" by it
+    zero : a warm-up of 0 steps gives the "peak", a single "number" also for an array, "zero", or
+        "divides" by it
     scale : "peak", or "none" (a factor and not a rate)
     steps : "any", or "one" (an array raises)
     """
 
     def rate(step, peak, warmup):
+        if warmup == 0 and zero == "number":
+            return peak if scale == "peak" else 1.0
         if steps == "one" and isinstance(step, np.ndarray):
             raise ValueError("one step expected")
         peak = peak if scale == "peak" else 1.0
@@ -93,6 +96,9 @@ KNOBS = (
     _knob("zero-warmup-divides", {"zero": "divides"},
           "A warm-up of 0 steps divides by zero; there the rate is the peak from the first step "
           "on."),
+    _knob("zero-warmup-one-number", {"zero": "number"},
+          "With a warm-up of 0 steps an array of steps gets a single number; it is to get the peak "
+          "for each step."),
     _knob("factor-not-rate", {"scale": "none"},
           "This is the factor, at most 1; the rate is that factor times the peak."),
     _knob("one-step-only", {"steps": "one"},
