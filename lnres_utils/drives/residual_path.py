@@ -8,6 +8,7 @@ from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back
 SHAPES = {2: (3,), 3: (2, 3), 4: (2, 4, 3)}  # the axes after the batch, by the number of all axes
 CALLS = 24  # after which one draw for the batch has gone both ways, but for 1 time in 10^5
 AGAIN = 90  # examples of a call that is to show other draws than the first
+FEW = 20  # draws that may come out alike in two calls by chance
 UNITS = 1000  # independent draws from which a share is told
 NEAR = 1e-6
 
@@ -220,7 +221,7 @@ def _levels(block, inputs):
     if len(levels) > 6:
         return {"levels": "more than 6 different numbers"}
     mask, units = _mask(many, len(levels))
-    if units and np.array_equal(few[0], few[1], equal_nan=True) and not constant:
+    if units > FEW and not constant and np.array_equal(few[0], few[1], equal_nan=True):
         mask += ", the same at every call"
     shares = [np.mean(np.abs(many - level) < NEAR) if units >= UNITS or len(levels) == 1
               else np.nan for level in levels]
