@@ -121,6 +121,11 @@ STACK = _knobs(
      "last, also none.", ""),
 )
 
+_UNREGISTERED = (
+    "sublayer-not-registered", {"registered": False},
+    "The sub-layer is not registered with the module (it is kept in a list?), so its weights are "
+    "not among `parameters()` and do not train.", "")
+
 _DRAWING = ("mode", "scale", "probability", "fixed_p", "default_p", "mask", "at_one")
 _ONLY_IN_TRAINING = ("rescaled-twice", "divided-in-evaluation")
 
@@ -185,9 +190,7 @@ BLOCK = SUM + IN_PLACE + PLACES + MODES + _knobs(
      "entry by itself.", ""),
     ("batch-dropped", {"mask": "batch"},
      "One draw decides for the whole batch; dropout draws for each entry by itself.", ""),
-    ("sublayer-not-registered", {"registered": False},
-     "The sub-layer is not registered with the module (it is kept in a list?), so its weights are "
-     "not among `parameters()` and do not train.", ""),
+    _UNREGISTERED,
 )
 
 DEPTH = SUM + IN_PLACE + _knobs(
@@ -222,9 +225,7 @@ DEPTH = SUM + IN_PLACE + _knobs(
     ("mask-for-three-axes", {"mask": "three-axes"},
      "The mask has the shape (B, 1, 1) whatever x has: with another number of axes it fails or "
      "broadcasts over the wrong one.", "RES-09"),
-    ("sublayer-not-registered", {"registered": False},
-     "The sub-layer is not registered with the module (it is kept in a list?), so its weights are "
-     "not among `parameters()` and do not train.", ""),
+    _UNREGISTERED,
 )
 
 SCALED = SUM + _knobs(
@@ -257,9 +258,7 @@ SCALED = SUM + _knobs(
     ("one-plus-gain", {"gain": "one-plus"},
      "The update is scaled by 1 + g; it should be scaled by g, so that the block starts near the "
      "identity.", ""),
-    ("sublayer-not-registered", {"registered": False},
-     "The sub-layer is not registered with the module (it is kept in a list?), so its weights are "
-     "not among `parameters()` and do not train.", ""),
+    _UNREGISTERED,
 )
 
 _PROJECTING = ("projection-with-bias", "projection-not-trained", "projection-anew")
@@ -298,9 +297,7 @@ PROJECTED = SUM[:1] + SUM[2:] + _knobs(
     ("only-widths-compared", {"compare": "widths"},
      "Only the last axes are compared; an update of one token still broadcasts to all of them. "
      "Compare the whole shapes.", "RES-09"),
-    ("sublayer-not-registered", {"registered": False},
-     "The sub-layer is not registered with the module (it is kept in a list?), so its weights are "
-     "not among `parameters()` and do not train.", ""),
+    _UNREGISTERED,
 )
 
 INIT = _knobs(
