@@ -237,9 +237,9 @@ DEEPNORM = _masking((
     _place("norm-of-update", "res-post",
            "The norm is on the sublayer's output, alpha x + norm(f(x)); DeepNorm has it on the "
            "sum, norm(alpha x + f(x)).", "PP-03", OTHER),
-    *_missing("The first sum is not normalized: the norm behind attention is missing.",
-              "The second sum is not normalized: the norm behind the feed-forward network is "
-              "missing."),
+    *(replace(knob, case="RES-10") for knob in _missing(
+        "The first sum is not normalized: the norm behind attention is missing.",
+        "The second sum is not normalized: the norm behind the feed-forward network is missing.")),
     *(_knob(id, {"alpha": value}, sentence, OTHER, case) for id, value, sentence, case in (
         ("alpha-on-branch", "branch",
          "Alpha scales the wrong side: it multiplies the sublayer's output, or divides the skip. "
