@@ -1,12 +1,13 @@
 """Whatever a reasonable teacher accepts gets all points, on the notebook's inputs and on others."""
 
 import pytest
-from answers import legal, legal_residual, legal_wiring
+from answers import legal, legal_boxes, legal_residual, legal_wiring
 from conftest import checked
 
 from lnres_utils import specs
 
-ANSWERS = {**legal.ANSWERS, **legal_residual.ANSWERS, **legal_wiring.ANSWERS}
+ANSWERS = {**legal.ANSWERS, **legal_residual.ANSWERS, **legal_wiring.ANSWERS,
+           **legal_boxes.ANSWERS}
 
 
 @pytest.mark.parametrize("seed", [None, 11])

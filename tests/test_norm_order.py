@@ -1,10 +1,13 @@
 """The probe that names a block's norm order, on the book's blocks, on torch's, and in a box."""
 
 import copy
+import inspect
+import random
 
 import numpy as np
 import pytest
 import torch
+from answers.mutating import mutants
 from conftest import checked
 from torch import nn
 
@@ -224,3 +227,17 @@ def test_a_box_refuses_what_no_block_takes_and_spends_no_call_on_it(x, kind, mes
 def test_a_cotangent_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="the same was expected"):
         box().vjp(np.ones((1, 2, 5)), np.ones((1, 3, 5)))
+
+
+def test_random_faults_of_a_detector_are_accepted_only_if_it_stays_right():
+    source = "import numpy as np\n\nT = 6\n\n\n" + inspect.getsource(by_hand)
+    faults = list(mutants(source, "by_hand"))
+    verdicts = []
+    for what, faulty in random.Random(0).sample(faults, 30):
+        module = {}
+        exec(compile(faulty, "<mutant>", "exec"), module)
+        outcomes = [checked("norm_order", module["by_hand"], seed).outcome == "right"
+                    for seed in (None, 21, 22)]
+        verdicts.append((what, outcomes))
+    assert not [what for what, outcomes in verdicts if len(set(outcomes)) > 1]
+    assert sum(not outcomes[0] for _, outcomes in verdicts) >= 12
