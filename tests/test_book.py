@@ -16,6 +16,8 @@ import pytest
 import yaml
 from docutils import nodes
 
+from lnres_utils.specs import CHAPTERS
+
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = sorted(
     path for path in ROOT.glob("chapters/*/*.ipynb") if ".ipynb_checkpoints" not in path.parts
@@ -176,14 +178,15 @@ def test_an_edition_without_solutions_has_no_trace_of_them(book_without_solution
 
 
 def test_exercises_and_solutions_differ_in_name(book):
+    menu = (book / "chapters/glossary.html").read_text(encoding="utf-8")
     for folder, name in (("exercises", "Exercises: "), ("solutions", "Solutions: ")):
-        html = (book / folder / "feature-axis.html").read_text(encoding="utf-8")
-        assert re.search(rf"<h1>{name}", html)
-        assert re.search(rf"<title>\s*{name}", html)
-        # In the menu, and as what comes next or before.
-        menu = (book / "chapters/glossary.html").read_text(encoding="utf-8")
-        assert re.search(rf'{folder}/feature-axis.html">\s*{name}', menu)
-    html = (book / "exercises/feature-axis.html").read_text(encoding="utf-8")
+        for chapter in CHAPTERS:
+            html = (book / folder / f"{chapter}.html").read_text(encoding="utf-8")
+            assert re.search(rf"<h1>{name}", html)
+            assert re.search(rf"<title>\s*{name}", html)
+            assert re.search(rf'{folder}/{chapter}.html">\s*{name}', menu)
+    # What comes after the last page of exercises.
+    html = (book / "exercises" / f"{list(CHAPTERS)[-1]}.html").read_text(encoding="utf-8")
     assert re.search(r'class="prev-next-title">Solutions: ', html)
 
 
