@@ -25,7 +25,7 @@ ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a
 
 WILD = [import_module(f"answers.{chapter.replace('-', '_')}") for chapter in specs.CHAPTERS]
 ANSWERS = {case: entry for chapter in WILD for case, entry in chapter.ANSWERS.items()}
-MORE = [entry for chapter in WILD for entry in getattr(chapter, "MORE", ())]
+MORE = [entry for chapter in WILD for entry in chapter.MORE]
 
 
 def read():

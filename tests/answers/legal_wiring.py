@@ -289,7 +289,7 @@ def _block_answers(name):
 # The stack.
 
 
-class _Stack(nn.Module):
+class Blocks(nn.Module):
     def __init__(self, width, make_block, depth):
         super().__init__()
         self.blocks = nn.ModuleList([make_block() for _ in range(depth)])
@@ -366,7 +366,7 @@ class _Recursive(nn.Module):
         return self.rest(self.first(x)) if self.rest else self.norm(x)
 
 
-class _FunctionalNorm(_Stack):
+class _FunctionalNorm(Blocks):
     def __init__(self, width, make_block, depth):
         super().__init__(width, make_block, depth)
         del self.norm
@@ -377,12 +377,12 @@ class _FunctionalNorm(_Stack):
         return F.layer_norm(x, (x.shape[-1],), self.gain, self.shift)
 
 
-class _Stacked(_Stack):
+class _Stacked(Blocks):
     def states(self, x):
         return torch.stack(super().states(x))
 
 
-class _OneList(_Stack):
+class _OneList(Blocks):
     """Blocks and norm in one module list."""
 
     def __init__(self, width, make_block, depth):
@@ -396,7 +396,7 @@ class _OneList(_Stack):
         return self.all[-1](self.states(x)[-1])
 
 
-class _Detached(_Stack):
+class _Detached(Blocks):
     """States without gradients: they are there to be looked at."""
 
     @torch.no_grad()
@@ -420,7 +420,7 @@ class _BooksOwn(blocks.Stack):
 
 
 def _stack_with(norm):
-    class PreNormStack(_Stack):
+    class PreNormStack(Blocks):
         def __init__(self, width, make_block, depth):
             super().__init__(width, make_block, depth)
             self.norm = norm(width)
@@ -429,7 +429,7 @@ def _stack_with(norm):
 
 
 STACKS = {
-    "module list": _Stack, "sequence": _Sequence, "names": _Named, "hooks": _Hooked,
+    "module list": Blocks, "sequence": _Sequence, "names": _Named, "hooks": _Hooked,
     "recursive": _Recursive, "functional": _FunctionalNorm, "one tensor of states": _Stacked,
     "one list": _OneList, "states without gradient": _Detached, "the book's own": _BooksOwn,
     **{way: _stack_with(norm) for way, norm in NORMS.items()},

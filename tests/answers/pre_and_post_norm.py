@@ -1,29 +1,18 @@
 """Wrong answers of chapter 3 as they are found in the wild, one for each catalogued mistake.
 
-Each was written by hand, without the family that the checks compare with. ``ANSWERS`` maps the
-id in the catalogue to (exercise, answer, id of the mistake that must be named); ``MORE`` lists
-other hands and other mistakes, with the id that the catalogue has, if any.
+Each was written by hand, without the family that the checks compare with.
 """
 
 import copy
 
 import numpy as np
 import torch
+from answers.legal_wiring import Blocks
+from answers.wild import table
 from torch import nn
 from torch.nn import functional as F
 
-ANSWERS = {}
-MORE = []
-
-
-def answer(case, exercise, mistake):
-    """Enter a wrong answer in the table."""
-
-    def enter(wrong):
-        ANSWERS[case] = (exercise, wrong, mistake)
-        return wrong
-
-    return enter
+ANSWERS, MORE, answer = table()
 
 
 @answer("RES-02", "PreNormBlock", "second-skip-missing")
@@ -428,22 +417,6 @@ def averaged(self, x):
 def by_the_caller_too(self, x):
     h = x + self.attn(self.n1(x))
     return h + self.mlp(self.n2(h)) + x
-
-
-class Blocks(nn.Module):
-    def __init__(self, width, make_block, depth):
-        super().__init__()
-        self.blocks = nn.ModuleList(make_block() for _ in range(depth))
-        self.norm = nn.LayerNorm(width)
-
-    def states(self, x):
-        states = [x]
-        for block in self.blocks:
-            states.append(block(states[-1]))
-        return states
-
-    def forward(self, x):
-        return self.norm(self.states(x)[-1])
 
 
 @another("RES-19", "PreNormStack", "one-block-shared")
