@@ -542,10 +542,8 @@ def test_the_dict_of_predictions_is_read_with_care(numbers, outcome, words):
 # The inputs themselves
 
 
-NORMS = [name for name in specs.CHAPTERS["feature-axis"] if "predict" not in name]
-
-
-@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize(
+    "name", [name for name in specs.CHAPTERS["feature-axis"] if "predict" not in name])
 def test_the_cases_of_a_norm_hide_nothing(name):
     """Rows far above and below zero, constant rows, wide rows, gains and biases of both signs."""
     exercise = specs.get(name)
