@@ -13,11 +13,11 @@ from conftest import checked
 from torch import nn
 from torch.nn import functional as F
 
-from lnres_utils import experiments, norms, specs
+from lnres_utils import norms, specs
 from lnres_utils.drives import pre_and_post_norm as drive
 from lnres_utils.drives.sublayers import NORMS, NormsSet, Sublayer
+from lnres_utils.schedules import warm_up
 from lnres_utils.specs.pre_and_post_norm import right_block
-from lnres_utils.specs.warmup_family import warmup_rate
 
 BLOCKS = ("PostNormBlock", "PreNormBlock", "SandwichBlock", "DeepNormBlock")
 
@@ -135,11 +135,13 @@ def test_the_references_agree_with_torchs_own_layer(norm_first):
                 np.testing.assert_allclose(given[key], right[key], rtol=1e-9, atol=1e-9)
 
 
-def test_warm_up_is_that_of_the_training_loop():
-    for warmup in (0, 1, 7, 30):
-        steps = np.arange(1, 50)
-        rates = [experiments.warm_up(int(step), 0.02, warmup) for step in steps]
-        np.testing.assert_allclose(warmup_rate(steps, 0.02, warmup), rates, rtol=1e-12)
+def test_warm_up_takes_one_step_or_many():
+    steps = np.arange(1, 50)
+    for warmup in (1, 7, 30):
+        rates = [0.02 * min(1, step / warmup) for step in range(1, 50)]
+        np.testing.assert_allclose(warm_up(steps, 0.02, warmup), rates, rtol=1e-12)
+        assert warm_up(5, 0.02, warmup) == rates[4]
+    assert (warm_up(steps, 0.02, 0) == 0.02).all() and warm_up(1, 0.02, 0) == 0.02
 
 
 def test_warm_up_can_be_checked_without_torch():

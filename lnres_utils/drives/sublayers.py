@@ -16,6 +16,7 @@ from lnres_utils.drives.tensors import array
 
 NORMS = 7  # more than a block or a short stack has
 
+
 class Sublayer(nn.Module):
     """A map of hidden states whose weights are no parameters: it serves as a probe.
 

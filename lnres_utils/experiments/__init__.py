@@ -12,7 +12,8 @@ from lnres_utils.experiments.probes import (
     update_shares,
 )
 from lnres_utils.experiments.tasks import CopyTask, Spiral
-from lnres_utils.experiments.training import grid, train, warm_up
+from lnres_utils.experiments.training import grid, train
+from lnres_utils.schedules import warm_up
 
 __all__ = [
     "CopyTask",

@@ -4,11 +4,7 @@ import numpy as np
 import torch
 
 from lnres_utils.experiments.progress import progress
-
-
-def warm_up(step, peak, steps):
-    """The learning rate of ``step`` (from 1): a straight line to ``peak``, then constant."""
-    return peak * min(1.0, step / steps) if steps else peak
+from lnres_utils.schedules import warm_up
 
 
 def train(model, task, rng, *, steps, rate, warmup=0, batch=16, optimizer=None, clip=None,
@@ -41,7 +37,7 @@ def train(model, task, rng, *, steps, rate, warmup=0, batch=16, optimizer=None, 
         watch(0, model)
     for step in progress(range(1, steps + 1), label):
         for group in optimizer.param_groups:
-            group["lr"] = warm_up(step, rate, warmup)
+            group["lr"] = float(warm_up(step, rate, warmup))
         loss = task.loss(model, task.batch(rng, batch))
         losses.append(loss.item())
         if not np.isfinite(losses[-1]):

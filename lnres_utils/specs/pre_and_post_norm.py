@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from lnres_utils import schedules
 from lnres_utils.checking import INPUT_KEPT, Exercise, Output, Property
 from lnres_utils.drives import pre_and_post_norm as drive
 from lnres_utils.specs import LESSONS, norm_order, stack_family, warmup_family
@@ -160,7 +161,7 @@ _EXERCISES = (
         name="warmup_rate", title="Learning-rate warm-up", **_COMMON,
         lesson=warmup_family.WARMUP, difficulty=1, minutes=8,
         parameters=("step", "peak", "warmup"), cases=cases.warmup, drive=drive.warmup_rate,
-        reference=lambda inputs: {"rate": np.asarray(warmup_family.warmup_rate(
+        reference=lambda inputs: {"rate": np.asarray(schedules.warm_up(
             inputs["step"], inputs["peak"], inputs["warmup"]))},
         family=warmup_family.faulty_warmup, knobs=warmup_family.KNOBS,
         equivalents=warmup_family.EQUIVALENTS, array="number or NumPy array",

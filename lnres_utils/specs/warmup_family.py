@@ -1,4 +1,4 @@
-"""Learning-rate warm-up: the right rate, and the faulty family around it. NumPy only."""
+"""The faulty family of learning-rate warm-ups. NumPy only."""
 
 import numpy as np
 
@@ -6,11 +6,6 @@ from lnres_utils.checking import Knob
 from lnres_utils.specs.wiring_equivalents import same
 
 WARMUP = "pre-and-post-norm/warm-up"
-
-
-def warmup_rate(step, peak, warmup):
-    """The learning rate of ``step``, from 1: a straight line to ``peak``, then constant."""
-    return peak * np.minimum(step / max(warmup, 1), 1)
 
 
 def faulty_warmup(count=0, length=0, capped=True, shape="linear", after="constant",
