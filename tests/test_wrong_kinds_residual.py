@@ -221,3 +221,11 @@ def test_an_initialization_of_the_wrong_kind(answer, outcome, words):
     report = checked("depth_scaled_init", answer)
     assert report.outcome == outcome, report.text
     assert words in report.text and report.points < report.max_points
+
+
+def test_a_sum_in_single_precision_is_not_the_sum():
+    report = checked("residual_update", update_that(lambda y: y.astype(np.float32)))
+    assert report.outcome == "wrong"
+    missed = {group for group, points, whole in report.scores if points < whole}
+    assert missed == {"sum", "other ranks"}
+    assert "dtype float32; float64 was expected" in report.text

@@ -154,7 +154,7 @@ _EXERCISES = (
         family=family.faulty_update, knobs=knobs.UPDATE, equivalents=(_CHECKS_NOTHING,),
         groups={"sum": 1, "other ranks": 1, "broadcasting refused": 2, "other misfits refused": 1,
                 INPUT_KEPT: 1},
-        outputs={"y": Output(), "misfit": Output("text")},
+        outputs={"y": Output(dtype=True), "misfit": Output("text")},
         hints=(
             "Compare the shapes before you add: NumPy adds whatever broadcasts.",
             "`x.shape` and `update.shape` are tuples; they have to be equal as a whole.",
