@@ -1,5 +1,6 @@
 """What checks tell of random masks: the same of every draw, and of every hand that draws."""
 
+import itertools
 import random
 
 import pytest
@@ -102,7 +103,19 @@ def by_python(each):
     return mask
 
 
+def kept_for_long():
+    """A mask with one draw for the batch that keeps 60 calls in a row, which luck may do."""
+    calls = itertools.count(1)
+
+    def mask(x, p):
+        kept = p == 0 or next(calls) % 61
+        return torch.full([1] * x.ndim, bool(kept)).to(x.dtype)
+
+    return mask
+
+
 @pytest.mark.parametrize(("answer", "mistake"), [
+    (block(kept_for_long()), "one-draw-for-the-batch"),
     (block(by_python(True), scale=False), "not-rescaled"),
     (block(by_python(False)), "one-draw-for-the-batch")])
 def test_a_mistake_has_the_same_name_whatever_is_drawn(answer, mistake):
