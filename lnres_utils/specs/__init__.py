@@ -50,6 +50,16 @@ LESSONS = {  # lesson slug: its title, for the links of reports
     "pre-and-post-norm/warm-up": "Warm-up",
     "pre-and-post-norm/order-is-part-of-the-weights": "Order is part of the weights",
     "pre-and-post-norm/other-answers": "Other answers",
+    "rmsnorm/one-statistic-less": "One statistic less",
+    "rmsnorm/the-cost": "The cost, honestly",
+    "rmsnorm/layer-norm-inside": "Layer norm inside RMSNorm",
+    "rmsnorm/dialects": "Dialects",
+    "practical-checks/who-sees-whom": "Who sees whom?",
+    "practical-checks/modes-batches-padding": "Train, eval, small batches, padding",
+    "practical-checks/half-precision": "Half precision",
+    "practical-checks/audit-your-module": "Audit your own module",
+    "practical-checks/bug-hunt": "Bug hunt",
+    "welcome/before-and-after": "Before and after",
 }
 
 
