@@ -46,6 +46,36 @@ def test_layer_norm_is_torchs(shape, dtype, tolerance):
     np.testing.assert_allclose(y, expected.numpy(), rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("dtype", "tolerance"), [
+    (np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 2e-3)])
+def test_rms_norm_is_torchs(shape, dtype, tolerance):
+    x, gamma, _ = inputs(shape, dtype)
+    y = norms.rms_norm(x, gamma, 1e-3)
+    expected = functional.rms_norm(torch.from_numpy(x), shape[-1:], torch.from_numpy(gamma), 1e-3)
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y, expected.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_rms_norm_is_layer_norm_on_centered_vectors_and_only_there():
+    x, gamma, _ = inputs((2, 3, 5))
+    centered, zero = x - x.mean(-1, keepdims=True), np.zeros(5)
+    expected = norms.layer_norm(x, gamma, zero, 1e-6)
+    np.testing.assert_allclose(norms.rms_norm(centered, gamma), expected, rtol=1e-12)
+    assert np.abs(norms.rms_norm(x, gamma) - expected).max() > 0.1
+
+
+def test_rms_norm_rounds_a_half_precision_product_once():
+    """A row whose mean square is exactly one: the output is x·γ, rounded from float32."""
+    x = np.array([[1, -1, 0.5, np.sqrt(1.75)]], np.float16)
+    gamma = np.array([1.1, 0.7, 1.3, 0.9], np.float32)
+    wide = x.astype(np.float32)
+    rms = np.sqrt((wide**2).mean() + np.float32(1e-6))
+    np.testing.assert_array_equal(norms.rms_norm(x, gamma), (wide / rms * gamma).astype(x.dtype))
+    large = np.full((1, 4), 400, np.float16)
+    np.testing.assert_allclose(norms.rms_norm(large, gamma), [gamma], rtol=1e-3)
+
+
 def test_epsilon_defaults_to_torchs():
     x = 1e-3 * inputs((3, 5))[0]
     expected = torch.nn.LayerNorm(5, dtype=torch.float64)(torch.from_numpy(x)).detach()
@@ -100,24 +130,52 @@ def test_layer_norm_backward_is_autograds(shape, eps):
         np.testing.assert_allclose(ours, tensor.grad, rtol=1e-9, atol=1e-11)
 
 
-def test_layer_norm_backward_is_the_slope_of_layer_norm():
-    """Central differences of the loss ⟨dy, y⟩ in float64."""
-    x, gamma, beta = inputs((2, 3, 5))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_rms_norm_backward_is_autograds(shape, eps):
+    x, gamma, _ = inputs(shape)
+    dy = np.random.default_rng(1).normal(size=shape)
+    tensors = [torch.tensor(each, requires_grad=True) for each in (x, gamma)]
+    functional.rms_norm(tensors[0], shape[-1:], tensors[1], eps).backward(torch.tensor(dy))
+    for ours, tensor in zip(norms.rms_norm_backward(dy, x, gamma, eps), tensors, strict=True):
+        np.testing.assert_allclose(ours, tensor.grad, rtol=1e-9, atol=1e-11)
+
+
+def test_half_precision_gradients_do_not_overflow_inside():
+    x = np.array([[400, -400, 300, 100]], np.float16)
+    dy, gamma = np.array([[300, 200, -100, 400]], np.float16), np.ones(4, np.float16)
+    dx, dgamma = norms.rms_norm_backward(dy, x, gamma)
+    expected = norms.rms_norm_backward(*(each.astype(np.float64) for each in (dy, x, gamma)))
+    assert dx.dtype == np.float16
+    np.testing.assert_allclose(dx, expected[0], rtol=1e-3)
+    np.testing.assert_allclose(dgamma, expected[1], rtol=1e-5)
+
+
+def slopes_of(forward, dy, arguments, position):
+    """Central differences of the loss ⟨dy, y⟩ in one of the arguments."""
+    slopes = np.empty_like(arguments[position])
+    for index in np.ndindex(slopes.shape):
+        losses = []
+        for step in (1e-6, -1e-6):
+            moved = [each.copy() for each in arguments]
+            moved[position][index] += step
+            losses.append(np.sum(dy * forward(*moved, 0.1)))
+        slopes[index] = (losses[0] - losses[1]) / 2e-6
+    return slopes
+
+
+@pytest.mark.parametrize(("forward", "backward"), [
+    (norms.layer_norm, norms.layer_norm_backward), (norms.rms_norm, norms.rms_norm_backward)])
+def test_a_backward_pass_is_the_slope_of_its_forward_pass(forward, backward):
+    x, *parameters = inputs((2, 3, 5))
+    arguments = [x, *parameters[: 1 if forward is norms.rms_norm else 2]]
     dy = np.random.default_rng(2).normal(size=x.shape)
-    grads = norms.layer_norm_backward(dy, x, gamma, 0.1)
-    for position, grad in enumerate(grads):
-        slopes = np.empty_like(grad)
-        for index in np.ndindex(grad.shape):
-            losses = []
-            for step in (1e-6, -1e-6):
-                moved = [x.copy(), gamma.copy(), beta.copy()]
-                moved[position][index] += step
-                losses.append(np.sum(dy * norms.layer_norm(*moved, 0.1)))
-            slopes[index] = (losses[0] - losses[1]) / 2e-6
-        np.testing.assert_allclose(grad, slopes, rtol=1e-6, atol=1e-7)
+    for position, grad in enumerate(backward(dy, x, parameters[0], 0.1)):
+        np.testing.assert_allclose(grad, slopes_of(forward, dy, arguments, position),
+                                   rtol=1e-6, atol=1e-7)
 
 
-# The torch module
+# The torch modules
 
 
 def test_the_module_loads_torchs_weights_and_gives_torchs_output():
@@ -134,6 +192,33 @@ def test_the_module_loads_torchs_weights_and_gives_torchs_output():
     first, second = (torch.autograd.grad(module(x), x, dy)[0] for module in (ours, theirs))
     torch.testing.assert_close(first, second)
     assert repr(ours) == "LayerNorm(6, eps=0.1)"
+
+
+def test_the_rms_module_loads_torchs_weights_and_gives_torchs_output():
+    theirs, ours = torch.nn.RMSNorm(6, eps=0.1), norms.RMSNorm(6, eps=0.1)
+    with torch.no_grad():
+        theirs.weight.copy_(torch.from_numpy(RNG.normal(1, 0.5, 6)))
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.from_numpy(RNG.normal(2, 3, (2, 4, 6))).float().requires_grad_()
+    torch.testing.assert_close(ours(x), theirs(x))
+    dy = torch.from_numpy(RNG.normal(size=(2, 4, 6))).float()
+    first, second = (torch.autograd.grad(module(x), x, dy)[0] for module in (ours, theirs))
+    torch.testing.assert_close(first, second)
+    assert repr(ours) == "RMSNorm(6, eps=0.1)" and norms.RMSNorm(6).eps == 1e-6
+
+
+@pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_the_rms_module_returns_the_dtype_of_its_input_and_rounds_once(dtype, weights):
+    module = norms.RMSNorm(6).to(weights)
+    with torch.no_grad():
+        module.weight.copy_(torch.from_numpy(RNG.normal(1, 0.5, 6)))
+    x = torch.from_numpy(RNG.normal(2, 300, (2, 4, 6))).to(dtype)
+    y = module(x)
+    exact = functional.rms_norm(x.double(), (6,), module.weight.double(), 1e-6)
+    assert y.dtype == dtype
+    halves = torch.finfo(dtype).eps / 2
+    assert ((y.double() - exact).abs() <= exact.abs() * max(1.001 * halves, 1e-6)).all()
 
 
 # Properties
@@ -213,6 +298,10 @@ ONES, X3, X4 = np.ones(5), np.ones((2, 3, 5)), np.ones((2, 5, 3, 4))
     (lambda: norms.channel_norm(X4, np.ones(4), ONES), "gamma has shape (4,); (5,) was expected"),
     (lambda: norms.layer_norm_backward(X3[0], X3, ONES), "dy has shape (3, 5); the shape of x"),
     (lambda: norms.layer_norm_backward(X3, X3, np.ones(3)), "gamma has shape (3,); (5,)"),
+    (lambda: norms.rms_norm(X3, np.ones(3)), "gamma has shape (3,); (5,) was expected"),
+    (lambda: norms.rms_norm(3.0, ONES), "x is a single number"),
+    (lambda: norms.rms_norm_backward(X3[0], X3, ONES), "dy has shape (3, 5); the shape of x"),
+    (lambda: norms.rms_norm_backward(X3, X3, np.ones(3)), "gamma has shape (3,); (5,)"),
 ])
 def test_bad_input_is_refused_with_what_was_expected(call, words):
     with pytest.raises(ValueError) as refused:

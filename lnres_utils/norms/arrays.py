@@ -43,10 +43,7 @@ def normalize(x, axes, eps=1e-5):
     Array of the shape and floating dtype of ``x`` (integers become float64). The statistics are
     taken in float32 or wider: a sum of squares overflows float16 already at small values.
     """
-    x = np.asarray(x)
-    wide = np.result_type(x, np.float32)
-    dtype = x.dtype if np.issubdtype(x.dtype, np.floating) else wide
-    x = x.astype(wide)
+    x, dtype = _widened(x)
     mean = x.mean(axis=axes, keepdims=True)
     centered = x - mean
     variance = np.mean(centered**2, axis=axes, keepdims=True)
@@ -164,8 +161,7 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
     ValueError if ``dy`` and ``x`` differ in shape or ``gamma`` is not of shape (D,).
     """
     dy, x = np.asarray(dy), np.asarray(x)
-    if dy.shape != x.shape:
-        raise ValueError(f"dy has shape {dy.shape}; the shape of x, {x.shape}, was expected")
+    _require_same_shape(dy, x)
     _require_width(x, -1, gamma=gamma)
     centered = x - x.mean(axis=-1, keepdims=True)
     inverse_std = 1 / np.sqrt(np.mean(centered**2, axis=-1, keepdims=True) + eps)
@@ -180,6 +176,81 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
     through_variance = normalized * (dz * normalized).mean(-1, keepdims=True)
     dx = inverse_std * (dz - through_mean - through_variance)
     return dx, dgamma, dbeta
+
+
+def rms_norm(x, gamma, eps=1e-6):
+    """Divide each feature vector of ``x`` by its root mean square, then scale it by feature.
+
+    Parameters
+    ----------
+    x : (..., D) array
+    gamma : (D,) array, the learned gain
+    eps : float, added to the mean square (units of x squared)
+
+    Returns
+    -------
+    (..., D) array in the dtype of ``x``; mean square and product are taken in float32 or wider.
+
+    Raises
+    ------
+    ValueError if ``gamma`` is not of shape (D,): broadcasting would hide the mistake.
+
+    References
+    ----------
+    Zhang & Sennrich 2019, eq. 4.
+    """
+    x, dtype = _widened(x)
+    _require_width(x, -1, gamma=gamma)
+    mean_square = np.mean(x**2, axis=-1, keepdims=True)
+    normalized = x / np.sqrt(mean_square + eps)
+    return (normalized * gamma).astype(dtype)
+
+
+def rms_norm_backward(dy, x, gamma, eps=1e-6):
+    """Vector-Jacobian product of :func:`rms_norm`.
+
+    Parameters
+    ----------
+    dy : (..., D) array, the cotangent: gradient of the loss with respect to the output
+    x : (..., D) array, the input of the forward pass
+    gamma : (D,) array, the gain of the forward pass
+    eps : float, the epsilon of the forward pass
+
+    Returns
+    -------
+    dx : (..., D) array in the dtype of ``x``
+    dgamma : (D,) array, summed over all leading axes, in float32 or wider
+
+    Raises
+    ------
+    ValueError if ``dy`` and ``x`` differ in shape or ``gamma`` is not of shape (D,).
+    """
+    x, dtype = _widened(x)
+    _require_same_shape(dy, x)
+    _require_width(x, -1, gamma=gamma)
+    inverse_rms = 1 / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps)
+    normalized = x * inverse_rms
+
+    leading = tuple(range(x.ndim - 1))
+    dgamma = np.sum(dy * normalized, axis=leading)
+
+    dz = np.multiply(dy, gamma)  # gradient at the normalized vector
+    through_mean_square = normalized * (dz * normalized).mean(-1, keepdims=True)
+    dx = inverse_rms * (dz - through_mean_square)
+    return dx.astype(dtype), dgamma
+
+
+def _widened(x):
+    """``x`` in float32 or wider, and the dtype to return: its own, or float64 for integers."""
+    x = np.asarray(x)
+    wide = np.result_type(x, np.float32)
+    dtype = x.dtype if np.issubdtype(x.dtype, np.floating) else wide
+    return x.astype(wide), dtype
+
+
+def _require_same_shape(dy, x):
+    if np.shape(dy) != x.shape:
+        raise ValueError(f"dy has shape {np.shape(dy)}; the shape of x, {x.shape}, was expected")
 
 
 def _require_width(x, axis, **vectors):
