@@ -106,6 +106,7 @@ class Exercise:
     properties: tuple[Property, ...] = ()
     equivalents: tuple[Equivalent, ...] = ()
     separate: bool = False  # each case group is a question of its own, diagnosed by itself
+    quiet: str = ""  # said in place of what is wrong: only the points are told
     detector: bool = False  # the groups are the labels of black boxes: one label right is no score
     version: int = 1
 

@@ -59,6 +59,7 @@ class Report:
     evidence: Evidence | None = None
     broken: tuple[str, ...] = ()
     scores: tuple[tuple[str, int, int], ...] = ()
+    quiet: bool = False  # which points are missed is kept for later
     printed: str = field(default="", repr=False)
     printed_length: int = 0
 
@@ -90,7 +91,7 @@ class Report:
             "mistakes": [asdict(mistake) for mistake in self.mistakes],
             "certainty": self.certainty,
             "lesson": self.lesson,
-            "scores": [list(score) for score in self.scores],
+            "scores": [] if self.quiet else [list(score) for score in self.scores],
         }
 
     def _lead(self):
@@ -137,7 +138,7 @@ class Report:
         return lines[:PRINTED_LINES] + (["…"] if more else [])
 
     def _missed(self):
-        if self.points == 0 or self.outcome == "right":
+        if self.points == 0 or self.outcome == "right" or self.quiet:
             return []  # the headline says it
         return [f"{group} ({most})" for group, points, most in self.scores if points < most]
 

@@ -27,6 +27,8 @@ def given(inputs, *names):
 def brief(value):
     """A short phrase for any object: a short number or text as it is written, else its type."""
     kind = type(value).__name__
+    if value is None:
+        return "None"
     if type(value) in (int, float, complex, bool, str):
         try:
             text = repr(value)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebook
+    "before-and-after": ("concepts_before", "concepts_after"),
     "feature-axis": (
         "standardize",
         "layer_norm",
@@ -34,6 +35,7 @@ CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebo
 }
 
 LESSONS = {  # lesson slug: its title, for the links of reports
+    "welcome/how-to-use": "How to use this course",
     "feature-axis/one-vector": "One vector",
     "feature-axis/which-axis": "Which axis?",
     "feature-axis/scale-bias-epsilon": "Scale, bias and ε",
@@ -59,7 +61,6 @@ LESSONS = {  # lesson slug: its title, for the links of reports
     "practical-checks/half-precision": "Half precision",
     "practical-checks/audit-your-module": "Audit your own module",
     "practical-checks/bug-hunt": "Bug hunt",
-    "welcome/before-and-after": "Before and after",
 }
 
 
