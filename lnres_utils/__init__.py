@@ -2,8 +2,8 @@
 
 A learner needs three names: ``check``, ``hint`` and ``progress``. Lessons also use ``norms`` and
 ``blocks``, the book's own implementations, ``experiments`` and ``figures``, its probes, training
-loop and plots. ``norm_order`` tells how a transformer block is wired. Importing this package
-imports no torch.
+loop and plots. ``audit`` asks the practical questions of any module; ``norm_order`` tells how a
+transformer block is wired. Importing this package imports no torch.
 """
 
 import importlib
@@ -12,9 +12,12 @@ from lnres_utils import specs as _specs
 from lnres_utils.checking import CheckFailed, Mistake, Report, Session
 
 __all__ = [
+    "AuditReport",
     "CheckFailed",
+    "Finding",
     "Mistake",
     "Report",
+    "audit",
     "blocks",
     "check",
     "experiments",
@@ -61,6 +64,6 @@ def progress():
 def __getattr__(name):
     if name in ("blocks", "experiments", "figures", "norms"):
         return importlib.import_module(f"lnres_utils.{name}")
-    if name == "norm_order":
-        return importlib.import_module("lnres_utils.auditing").norm_order
+    if name in ("AuditReport", "Finding", "audit", "norm_order"):
+        return getattr(importlib.import_module("lnres_utils.auditing"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

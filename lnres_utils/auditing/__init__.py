@@ -1,5 +1,19 @@
-"""Practical checks as tools for any module: what it does is probed, not how it is written."""
+"""Practical checks as tools for any module: what it does is probed, not how it is written.
+
+Importing this imports no torch; ``audit`` does.
+"""
+
+import importlib
 
 from lnres_utils.auditing.placement import LABELS, norm_order, order_of_function
+from lnres_utils.auditing.report import AuditReport, Finding
 
-__all__ = ["LABELS", "norm_order", "order_of_function"]
+__all__ = ["CHECKS", "LABELS", "AuditReport", "Finding", "Subject", "audit", "norm_order",
+           "order_of_function"]
+LAZY = {"audit": "auditing", "CHECKS": "auditing", "Subject": "subject"}
+
+
+def __getattr__(name):
+    if name in LAZY:
+        return getattr(importlib.import_module(f"lnres_utils.auditing.{LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,68 @@
+"""``audit``: the practical checks, asked of any module or function."""
+
+from lnres_utils.auditing.report import AuditReport, Finding
+from lnres_utils.auditing.subject import ModuleRaised, Subject
+
+CHECKS = {}  # name -> function (subject) -> Finding; in the order of the report
+
+
+def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output=None, **kwargs):
+    """Ask a module the questions of this course, by calling it.
+
+    Parameters
+    ----------
+    module : torch module, or function of tensors
+    x : tensor, an example of the input, in the dtype you use
+    *args, **kwargs : handed on in every call, such as masks
+    axes : str, a letter for each axis of ``x``: B batch; T, H, W positions; C or D features. Axes
+        of the output have the same places.
+    causal : bool or None; with True a position that sees a later one is a problem, otherwise it is
+        only told
+    checks : list of str, optional; names of ``CHECKS``, by default all
+    seed : int, of the jitter, of the changes made to ``x``, and of the module's own random numbers
+    output : function, optional; picks the tensor to look at from what the module returns. By
+        default it is the first tensor, or ``last_hidden_state``.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    TypeError, ValueError if the input cannot be used, or if the module raises on ``x`` as it is.
+
+    Notes
+    -----
+    Gains and biases are jittered while the checks run. The module, its gradients and modes, the
+    random state and torch's settings come back exactly as they were, also by an exception.
+    """
+    chosen = _chosen(checks)
+    with Subject(module, x, args, kwargs, axes, causal, output, seed) as subject:
+        try:
+            subject.run()
+        except ModuleRaised as error:
+            raise ValueError(f"{subject.name} raised on x of shape {tuple(x.shape)}: "
+                             f"{error}") from error.__cause__
+        findings = tuple(_asked(name, subject) for name in chosen)
+        facts = {"shape": list(x.shape), "axes": axes, "dtype": str(x.dtype).split(".")[-1],
+                 "remarks": list(subject.remarks)}
+    return AuditReport(subject.name, findings, facts)
+
+
+def _asked(name, subject):
+    """The finding of one check; a module that raises is no reason to give up the others."""
+    try:
+        return CHECKS[name](subject)
+    except ModuleRaised as error:
+        return Finding(name, "cannot tell", f"The module raised {error}", {"error": str(error)})
+
+
+def _chosen(checks):
+    if checks is None:
+        return list(CHECKS)
+    if isinstance(checks, str):
+        checks = [checks]
+    unknown = [name for name in checks if name not in CHECKS]
+    if unknown:
+        raise ValueError(f"there is no check {unknown[0]!r}; there are {', '.join(CHECKS)}")
+    return [name for name in CHECKS if name in checks]

@@ -1,0 +1,196 @@
+"""Everything that a check may disturb, kept and put back: of the module and of the process."""
+
+import functools
+import inspect
+import random
+
+import numpy as np
+import torch
+
+from lnres_utils.auditing.trees import converted, tensors
+
+HELD = ("_parameters", "_buffers", "_modules")  # where a module keeps what is not an attribute
+
+
+def modules_of(target, depth=3):
+    """The modules that a call of ``target`` reaches: itself, or what a function refers to."""
+    if isinstance(target, torch.nn.Module):
+        return [target]
+    if depth == 0 or not callable(target) or inspect.isclass(target):
+        return []
+    if isinstance(target, functools.partial):
+        near = [target.func, *target.args, *target.keywords.values()]
+    elif inspect.ismethod(target):
+        near = [target.__self__, target.__func__]
+    elif inspect.isfunction(target):
+        near = _referred(target)
+    else:
+        near = list(getattr(target, "__dict__", {}).values())
+    found = []
+    for each in near:
+        found += [module for module in modules_of(each, depth - 1) if module not in found]
+    return found
+
+
+def _referred(function):
+    """Objects that a function finds by name: in its closure, its defaults and its globals."""
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    try:
+        names = inspect.getclosurevars(function)
+    except ValueError:  # a cell that is still empty
+        return defaults
+    return [*names.nonlocals.values(), *names.globals.values(), *defaults]
+
+
+class ProcessState:
+    """Random numbers and settings of torch, NumPy and Python, as they were."""
+
+    def __init__(self):
+        self.torch_random = torch.get_rng_state()
+        self.device_random = torch.cuda.get_rng_state_all() if _has_cuda() else None
+        self.numpy_random = np.random.get_state()
+        self.python_random = random.getstate()
+        self.dtype = torch.get_default_dtype()
+        self.grad = torch.is_grad_enabled()
+        self.fast_path = torch.backends.mha.get_fastpath_enabled()
+
+    def restore(self):
+        torch.set_rng_state(self.torch_random)
+        if self.device_random is not None:
+            torch.cuda.set_rng_state_all(self.device_random)
+        np.random.set_state(self.numpy_random)
+        random.setstate(self.python_random)
+        torch.set_default_dtype(self.dtype)
+        torch.set_grad_enabled(self.grad)
+        torch.backends.mha.set_fastpath_enabled(self.fast_path)
+
+
+def _has_cuda():
+    return torch.cuda.is_available() and torch.cuda.is_initialized()
+
+
+class ModuleState:
+    """The modules behind a subject: kept as they are, run on working copies, put back.
+
+    The numbers of the kept tensors are never written to: parameters get other storage while the
+    audit runs, buffers and other tensors of the modules are replaced by clones before every run.
+    """
+
+    def __init__(self, roots):
+        self.roots = roots
+        self.modules = list(dict.fromkeys(each for root in roots for each in root.modules()))
+        self.parameters = list({id(each): each for root in roots
+                                for each in root.parameters()}.values())
+        self.kept = [(each, each.data, each.grad, each.requires_grad) for each in self.parameters]
+        self.attributes = [(module, dict(module.__dict__)) for module in self.modules]
+        self.containers = [(value, value.copy()) for _, attributes in self.attributes
+                           for value in attributes.values()
+                           if isinstance(value, (dict, list, set))]
+        self.generators = [(value, _state_of(value)) for _, attributes in self.attributes
+                           for value in attributes.values() if _state_of(value) is not None]
+        for each in self.parameters:
+            each.grad = None
+
+    def install(self, dtype, jitter_seed):
+        """Give the parameters storage of their own, of ``dtype``; jitter them with a seed."""
+        self.refresh(None)
+        generator = torch.Generator().manual_seed(jitter_seed or 0)
+        for parameter, data, _, _ in self.kept:
+            parameter.grad = None
+            parameter.data = data  # the last working copy goes before the next one comes
+        for parameter, data, _, _ in self.kept:
+            change = jitter_seed is not None and _is_affine(data)
+            copy = jittered(data, generator) if change else data
+            wanted = dtype if dtype is not None and data.is_floating_point() else data.dtype
+            parameter.data = copy.detach().to(wanted, copy=True)
+
+    def refresh(self, dtype):
+        """Attributes, buffers and generators as they were kept, tensors among them cloned."""
+        for module, attributes in self.attributes:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+        for container, content in self.containers:
+            _refill(container, content)
+        for generator, state in self.generators:
+            _set_state(generator, state)
+        clones = {}
+        for module, attributes in self.attributes:
+            for name, buffer in attributes["_buffers"].items():
+                if buffer is not None:
+                    module._buffers[name] = clones.setdefault(id(buffer), converted(buffer, dtype))
+            for name, value in attributes.items():
+                if name not in HELD and _holds_numbers(value):
+                    module.__dict__[name] = converted(value, dtype)
+
+    def buffers(self):
+        """The buffers of the last run, by name."""
+        return {name: buffer for root in self.roots for name, buffer in root.named_buffers()}
+
+    def checksum(self):
+        """Changes when a run has written to the working copies of the parameters."""
+        with torch.no_grad():
+            return [each.data.sum().item() for each in self.parameters if each.numel()]
+
+    def restore(self):
+        for module, attributes in self.attributes:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+        for container, content in self.containers:
+            _refill(container, content)
+        for generator, state in self.generators:
+            _set_state(generator, state)
+        for parameter, data, grad, requires_grad in self.kept:
+            parameter.grad = None
+            parameter.data = data
+            parameter.requires_grad_(requires_grad)
+            parameter.grad = grad
+
+
+def _refill(container, content):
+    if isinstance(container, list):
+        container[:] = content
+    else:
+        container.clear()
+        container.update(content)
+
+
+def _holds_numbers(value):
+    """Whether an attribute is a tensor, or holds some, that are no parameters."""
+    if not isinstance(value, (torch.Tensor, list, tuple, dict)):
+        return False
+    found = tensors(value)
+    return bool(found) and not any(isinstance(each, torch.nn.Parameter) for each in found)
+
+
+def _state_of(value):
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, np.random.Generator):
+        return value.bit_generator.state
+    if isinstance(value, (np.random.RandomState, random.Random)):
+        return value.get_state() if hasattr(value, "get_state") else value.getstate()
+    return None
+
+
+def _set_state(generator, state):
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    else:
+        generator.set_state(state)
+
+
+def _is_affine(data):
+    """Gains and biases: vectors and scalars, and larger ones that are still all one number."""
+    if not data.is_floating_point() or data.numel() == 0:
+        return False
+    return data.ndim < 2 or bool((data == data.flatten()[0]).all())
+
+
+def jittered(data, generator):
+    """Zeros become random numbers of size 0.3, others are scaled by 0.6 to 1.6 with their sign."""
+    size = torch.rand(data.shape, generator=generator, dtype=torch.float64) + 0.6
+    shift = 0.3 * torch.randn(data.shape, generator=generator, dtype=torch.float64)
+    new = torch.where(data.detach().cpu() == 0, shift, data.detach().cpu().double() * size)
+    return new.to(data.device, data.dtype)

@@ -1,0 +1,200 @@
+"""What is audited: the one place that calls the module."""
+
+import random
+import warnings
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import torch
+
+from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of
+from lnres_utils.auditing.trees import converted, first_tensor
+
+AXES = "BTHWCD"  # batch, positions, features
+POSITIONS = "THW"
+FEATURES = "CD"
+
+
+class ModuleRaised(RuntimeError):
+    """The module raised while a check called it; the message is one line."""
+
+
+class Subject:
+    """A module or function with an example of its input, to be called in many ways.
+
+    Use it as a context: ``with Subject(module, x) as subject``. Inside, the parameters are working
+    copies with jittered gains and biases; at the end, also by an exception, the module, its modes,
+    buffers, gradients and hooks, the random state and torch's settings are what they were.
+
+    Attributes
+    ----------
+    x : tensor, the example input, detached; ``axes`` has a letter for each axis
+    args, kwargs : what else a call is given
+    causal : bool or None, as the caller said
+    seed : int
+    """
+
+    def __init__(self, module, x, args=(), kwargs=None, axes="BTD", causal=None, output=None,
+                 seed=0):
+        _check_input(module, x, axes)
+        self.module, self.axes, self.causal, self.seed = module, axes, causal, seed
+        self.x = x.detach()
+        self.args, self.kwargs = tuple(args), dict(kwargs or {})
+        self.output = output or first_tensor
+        self.roots = modules_of(module)
+        self.remarks = []  # what the reader of the report should know about the input
+        self.cache = {}  # what one check measured and another one needs
+        self._installed = None
+        self._changes_parameters = False
+
+    @property
+    def name(self):
+        kind = self.module if isinstance(self.module, type) else type(self.module)
+        is_function = not self.roots or kind.__name__ in ("function", "method")
+        return getattr(self.module, "__name__", kind.__name__) if is_function else kind.__name__
+
+    def axis(self, letter):
+        """The index of an axis, or None."""
+        return self.axes.index(letter) if letter in self.axes else None
+
+    @property
+    def positions(self):
+        """The letters of the axes of positions."""
+        return [letter for letter in self.axes if letter in POSITIONS]
+
+    @property
+    def feature_axis(self):
+        return next((self.axis(letter) for letter in FEATURES if letter in self.axes), None)
+
+    def __enter__(self):
+        self._process = ProcessState()
+        self._modules = ModuleState(self.roots)
+        return self
+
+    def __exit__(self, *exception):
+        self._modules.restore()
+        self._process.restore()
+        self._installed = None
+
+    def run(self, x=None, mode="eval", dtype=None, seed=None, grad=False, jitter=True,
+            args=None, kwargs=None, around=None, whole=False):
+        """Call the module once; every call starts from the same state.
+
+        Parameters
+        ----------
+        x : tensor, by default the example
+        mode : "eval" or "train"
+        dtype : in which parameters, buffers, input and arguments are given, where they hold real
+            numbers; by default each in its own
+        seed : int, of torch's, NumPy's and Python's random numbers
+        grad : bool, whether the graph is kept; ``x`` is then used as it is and may ask for
+            gradients
+        jitter : bool, whether gains and biases are jittered
+        args, kwargs : instead of the caller's
+        around : context manager in which the call is made
+        whole : bool, whether all of what the module returned is given back
+
+        Returns
+        -------
+        tensor, the one that ``output`` picks
+
+        Raises
+        ------
+        ModuleRaised if the module raises, or returns no tensor.
+        """
+        self._prepare(dtype, mode, jitter)
+        x = self.x if x is None else x
+        if dtype is not None and x.is_floating_point():
+            x = x.to(dtype)
+        x = x if grad else x.clone()
+        args = converted(self.args if args is None else args, dtype)
+        kwargs = converted(self.kwargs if kwargs is None else kwargs, dtype)
+        with _quietly(self.seed if seed is None else seed, grad), around or nullcontext():
+            try:
+                returned = self.module(x, *args, **kwargs)
+                picked = returned if whole else self.output(returned)
+            except Exception as error:
+                raise ModuleRaised(one_line(error)) from error
+        if not whole and not isinstance(picked, torch.Tensor):
+            raise ModuleRaised(f"it returned {type(returned).__name__} without a tensor; "
+                               "`output` is to pick one")
+        return picked
+
+    def buffers(self):
+        """The buffers as the last run left them, by name."""
+        return self._modules.buffers()
+
+    def _prepare(self, dtype, mode, jitter):
+        """Working copies as they are to be at the start of a run."""
+        wanted = (dtype, jitter)
+        if self._installed != wanted or self._changes_parameters:
+            self._modules.install(dtype, self.seed if jitter else None)
+            self._installed = wanted
+        self._modules.refresh(dtype)
+        for root in self.roots:
+            root.train(mode == "train")
+
+    def check_parameters(self):
+        """Find out whether a run writes to the parameters, as merging layers and limits do."""
+        for mode in ("eval", "train"):
+            self._installed = None
+            self._prepare(None, "eval", True)
+            before = self._modules.checksum()
+            try:
+                self.run(mode=mode)
+            except ModuleRaised:
+                continue
+            finally:
+                self._changes_parameters |= self._modules.checksum() != before
+        self._installed = None
+
+
+@contextmanager
+def _quietly(seed, grad):
+    """The surroundings of a call: seeded, no warnings, no autocast unless a check asks for it."""
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+    with (warnings.catch_warnings(), torch.inference_mode(False), torch.set_grad_enabled(grad),
+          torch.autocast("cpu", enabled=False)):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def one_line(error):
+    """An exception in one line of at most 160 characters."""
+    text = " ".join(str(error).split())
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _check_input(module, x, axes):
+    if isinstance(module, type):
+        raise TypeError(f"module is the class {module.__name__}; an object of it was expected, "
+                        f"such as {module.__name__}(...)")
+    if not callable(module):
+        raise TypeError(f"module is {type(module).__name__}; a torch module or a function of "
+                        "tensors was expected")
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x is {type(x).__name__}; a tensor with the axes {axes} was expected")
+    if x.is_complex() or x.dtype == torch.bool:
+        raise TypeError(f"x is {x.dtype}; real numbers or integers were expected")
+    if not isinstance(axes, str) or set(axes) - set(AXES) or len(set(axes)) < len(axes):
+        raise ValueError(f"axes is {axes!r}; each axis is one of B (batch), T, H, W (positions), "
+                         "C or D (features), each at most once, as in 'BTD' or 'BCHW'")
+    if "B" not in axes:
+        raise ValueError(f"axes is {axes!r}; it has no batch axis B, add one with x.unsqueeze(0)")
+    if len(axes) != x.ndim:
+        raise ValueError(f"x has shape {tuple(x.shape)}, {x.ndim} axes, but axes is {axes!r}; "
+                         "a letter for each axis was expected")
+    if x.numel() == 0:
+        raise ValueError(f"x has shape {tuple(x.shape)} and holds no number; an example of the "
+                         "input with at least one row was expected")
+    if isinstance(module, torch.nn.Module):
+        lazy = [name for name, each in module.named_parameters()
+                if isinstance(each, torch.nn.parameter.UninitializedParameter)]
+        if lazy:
+            raise ValueError(f"the parameter {lazy[0]} has no shape yet; call the module once "
+                             "before the audit")
+    if x.is_floating_point() and not torch.isfinite(x).all():
+        raise ValueError("x has numbers that are not finite; a finite example was expected")
