@@ -68,12 +68,17 @@ class Picture:
         return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.text}
 
 
-def show(fig):
+def show(fig, measured=False):
     """Turn ``fig`` into a :class:`Picture` with a digest: the last expression of a notebook cell.
 
     A figure of ``pyplot`` is closed, so that it is not shown twice.
+
+    Parameters
+    ----------
+    fig : Figure
+    measured : bool, whether it shows times, which no two runs share: see :func:`digest`
     """
-    text = digest(fig)
+    text = digest(fig, measured)
     for ax in fig.axes:
         if ax.images:
             ax.grid(False)
@@ -101,16 +106,22 @@ def _png(fig):
     return small.getvalue()
 
 
-def digest(fig):
+def digest(fig, measured=False):
     """Describe the data plotted in ``fig``: one text on every machine, another for other data.
 
-    Values are rounded to two significant digits; what is within 1e-9 of zero counts as zero.
+    Values are rounded to two significant digits; what is within 1e-9 of zero counts as zero. If
+    they are ``measured``, only the axes are described: titles, which may name the machine, and all
+    that is drawn are left out.
     """
-    panels = [f"Figure {[text.get_text() for text in fig.texts]}, panels: {len(fig.axes)}"]
+    words = [] if measured else [text.get_text() for text in fig.texts]
+    panels = [f"Figure {words}, panels: {len(fig.axes)}"]
     for number, ax in enumerate(fig.axes, start=1):
         titles = [repr(t) for t in map(ax.get_title, ("left", "center", "right")) if t]
         axes = [_axis(name, axis) for name, axis in ax._axis_map.items()]
-        panels += [f"[{number}] " + " | ".join(titles + axes), *_artists(ax)]
+        if measured:
+            panels += [f"[{number}] " + " | ".join(axes), "  measured: values are not described"]
+        else:
+            panels += [f"[{number}] " + " | ".join(titles + axes), *_artists(ax)]
     return "\n  ".join(panels)
 
 

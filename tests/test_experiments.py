@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lnres_utils import blocks, experiments
-from lnres_utils.experiments import progress
+from lnres_utils.experiments import machine, progress
 
 B, T, D, L = 2, 5, 6, 3
 
@@ -220,3 +220,17 @@ def test_an_editor_sends_the_cell_with_the_code_and_a_test_does_not(metadata, wa
 
     monkeypatch.setattr(progress, "get_ipython", lambda: type("Shell", (), {"kernel": Kernel()}))
     assert progress._watched() == watched
+
+
+@pytest.mark.parametrize(
+    "cpuinfo, name",
+    [("processor\t: 0\nmodel name\t: Tick 9 Tock \nmodel name\t: other\n", "Tick 9 Tock"),
+     ("processor\t: 0\n", "by platform"), (None, "by platform")],
+)
+def test_the_processor_is_named(tmp_path, monkeypatch, cpuinfo, name):
+    path = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        path.write_text(cpuinfo, encoding="utf-8")
+    monkeypatch.setattr(machine, "_CPUINFO", path)
+    monkeypatch.setattr(machine.platform, "processor", lambda: "by platform")
+    assert experiments.processor() == name

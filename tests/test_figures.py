@@ -103,6 +103,24 @@ def test_words_and_scales_are_part_of_the_digest(change):
     assert digest_of(draw) != digest_of(draw_and_change)
 
 
+def timings(values, machine="a CPU", label="seconds"):
+    fig, ax = figures.new()
+    ax.bar(["own", "built in"], values)
+    ax.text(0, values[0], f"{values[0]:.3f}")
+    ax.set(title=machine, ylabel=label)
+    fig.suptitle(f"on {machine}")
+    return figures.show(fig, measured=True)
+
+
+def test_a_picture_of_times_is_told_by_its_axes_alone():
+    first, again = timings([1.25, 2.5]), timings([3.0, 0.5], "another CPU")
+    assert first.png != again.png
+    assert repr(first) == repr(again)
+    assert "ticks own, built in" in repr(first) and "seconds" in repr(first)
+    assert not any(word in repr(first) for word in ("CPU", "1.2", "2.5"))
+    assert repr(timings([1.25, 2.5], label="ratio")) != repr(first)
+
+
 def test_bars_carry_their_categories_and_texts_may_stand_at_one():
     def draw(ax):
         ax.bar(["pre", "post"], [1.0, 2.0], label="variance")

@@ -1,8 +1,9 @@
-"""What several lessons share: probes along depth, two small tasks, the training loop, a grid.
+"""What several lessons share: probes along depth, small tasks, the training loop, a grid.
 
 Everything random comes from NumPy generators that the caller hands in.
 """
 
+from lnres_utils.experiments.machine import processor
 from lnres_utils.experiments.probes import (
     gradient_norms,
     mean_squares,
@@ -22,6 +23,7 @@ __all__ = [
     "grid",
     "mean_squares",
     "neighbor_cosines",
+    "processor",
     "stream",
     "token_cosine",
     "train",
