@@ -18,6 +18,7 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+MODELS := $(VENV)/.installed-models
 BUILD := $(if $(filter 0,$(SOLUTIONS)),_build/without-solutions,_build/with-solutions)
 HTML := $(BUILD)/_build/html
 
@@ -32,7 +33,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-slow robust lint lab exercises refresh serve test-browser lock clean
+.PHONY: help book test test-slow test-models robust lint lab exercises refresh serve test-browser \
+        lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -68,14 +70,29 @@ book: $(STAMP) ## build the book and print the page to open
 test: lint ## both strict books, unit tests, every notebook run again and compared, fresh exercises
 	$(MAKE) book SOLUTIONS=1
 	$(MAKE) book SOLUTIONS=0
-# The browser tests have their own target: they need Chromium. loadfile: the tests of one file share
-# what is costly to make. LNRES_BUILT: the two books of above are looked at, not built again.
-	LNRES_BUILT=$(abspath _build) $(BIN)/pytest tests --ignore=tests/browser -n 2 --dist loadfile
+# Two folders have their own targets: one needs Chromium, the other public libraries. loadfile: the
+# tests of one file share what is costly to make. LNRES_BUILT: the two books of above are looked at,
+# not built again.
+	LNRES_BUILT=$(abspath _build) $(BIN)/pytest tests --ignore=tests/browser --ignore=tests/models \
+	  -n 2 --dist loadfile
 # loadfile again: the cells of a notebook need the ones before them.
 	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
 	$(BIN)/python -m lnres_utils.authoring check
 
 test-slow: robust ## the tests that take longest
+
+# --no-deps: the list is complete, and so no pin of requirements.txt can move.
+$(MODELS): $(STAMP) tests/models/requirements.txt
+ifneq ($(TORCH_INDEX),)
+# Built for the same torch; any other is stood in for (tests/models/stand_ins.py).
+	$(BIN)/pip install --quiet --no-deps --index-url $(TORCH_INDEX) \
+	  "$$(grep '^torchvision==' tests/models/requirements.txt)"
+endif
+	$(BIN)/pip install --quiet --no-deps -r tests/models/requirements.txt
+	touch $@
+
+test-models: $(MODELS) ## the audit, asked about layers of public libraries
+	$(BIN)/pytest tests/models
 
 robust: $(STAMP) ## every notebook again on two simulated older CPUs, its outputs compared
 	$(BIN)/python tests/robust.py

@@ -9,11 +9,12 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-import stand_ins  # first: it lets the libraries be imported
 import torch
 from torch import nn
 
-stand_ins.prepare()
+from . import stand_ins
+
+stand_ins.prepare()  # it lets the libraries be imported
 
 import timm.layers  # noqa: E402
 import timm.models.convnext  # noqa: E402
@@ -150,7 +151,8 @@ def conv_net(**settings):
 def wav2vec2(kind):
     config = hf.wav2vec2.Wav2Vec2Config(conv_dim=[D, D], conv_kernel=[1, 1], conv_stride=[1, 1],
                                         num_feat_extract_layers=2)
-    return getattr(hf.wav2vec2.modeling_wav2vec2, f"Wav2Vec2{kind}NormConvLayer")(config, layer_id=1)
+    layer = getattr(hf.wav2vec2.modeling_wav2vec2, f"Wav2Vec2{kind}NormConvLayer")
+    return layer(config, layer_id=1)
 
 
 def encodec():

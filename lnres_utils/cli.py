@@ -1,0 +1,231 @@
+"""The command ``lnres``: what this package does, from the command line."""
+
+import importlib
+import inspect
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+BAD_USE = 2  # exit code; click's own for options that it cannot read
+
+
+class OneLine(click.Group):
+    """A group whose errors are one line on stderr, click's own about options included."""
+
+    def main(self, *args, standalone_mode=True, **extra):
+        try:
+            status = super().main(*args, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            click.echo(f"lnres: {_one_line(error.format_message())}", err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("lnres: interrupted", err=True)
+            sys.exit(130)  # as shells count a Ctrl-C
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+def main():
+    """Tools of the course on layer normalization and residual connections."""
+
+
+def _fail(message):
+    raise click.UsageError(message)
+
+
+def _one_line(text):
+    return " ".join(str(text).split())
+
+
+def _raised(error):
+    return _one_line(f"{type(error).__name__}: {error}")
+
+
+def _shape(context, option, value):
+    try:
+        shape = tuple(int(size) for size in value.split(","))
+    except ValueError:
+        _fail(f"--shape is {value!r}; whole numbers with commas were expected, such as 4,16,32")
+    if min(shape) < 1:
+        _fail(f"--shape is {value!r}; each size must be at least 1")
+    return shape
+
+
+def _object(context, option, value):
+    try:
+        given = json.loads(value)
+    except json.JSONDecodeError as error:
+        _fail(f"{option.opts[0]} is not JSON: {error}; expected is an object such as "
+              """'{"d_model": 32}'""")
+    if not isinstance(given, dict):
+        _fail(f"{option.opts[0]} is {value}; a JSON object was expected, such as "
+              """'{"d_model": 32}'""")
+    return given
+
+
+def _writable(context, option, value):
+    """A path to write to, so that a long audit does not end in an error about it."""
+    if value is None:
+        return None
+    path = Path(value)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        _fail(f"{option.opts[0]} is {value!r}; a file in a folder that exists and can be written "
+              "to was expected")
+    return path
+
+
+@main.command()
+@click.argument("target", metavar="PACKAGE.MODULE:NAME")
+@click.option("--shape", required=True, callback=_shape, metavar="4,16,32",
+              help="Sizes of the input; best all different and more than 1.")
+@click.option("--axes", default="BTD", show_default=True,
+              help="A letter an axis: B examples, T, H and W positions, C or D features.")
+@click.option("--kwargs", default="{}", callback=_object, metavar="JSON",
+              help="What the class, or the factory, is called with.")
+@click.option("--call-kwargs", default="{}", callback=_object, metavar="JSON",
+              help="What the module is called with beside its input; lists become tensors.")
+@click.option("--factory", is_flag=True,
+              help="NAME is a function that returns the module; without, a function is audited.")
+@click.option("--causal/--not-causal", default=None,
+              help="With --causal a position that sees a later one is a problem.")
+@click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True,
+              help="Of the parameters and of the input.")
+@click.option("--seed", type=int, default=0, show_default=True,
+              help="Of the weights, the input and the audit.")
+@click.option("--checks", metavar="A,B", help="Only these checks. Default: all.")
+@click.option("--html", callback=_writable, metavar="FILE", help="Write the report as a page.")
+@click.option("--json", "json_file", callback=_writable, metavar="FILE",
+              help="Write the report as JSON.")
+@click.pass_context
+def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dtype, seed, checks,
+          html, json_file):
+    """Run the practical checks on a module and print the report.
+
+    NAME is a class of modules, a module, or a function of tensors; PACKAGE.MODULE is looked for in
+    the current folder, too. The weights and the input are random.
+
+    \b
+    Example:
+      lnres audit torch.nn:TransformerEncoderLayer --shape 4,16,32 --causal \\
+        --kwargs '{"d_model": 32, "nhead": 4, "batch_first": true}'
+
+    Exit code: 0 no problem found, 1 problems, 2 bad use.
+    """
+    import torch
+
+    torch.manual_seed(seed)
+    precision = getattr(torch, dtype)
+    module = _module(_found(target), target, kwargs, factory)
+    if isinstance(module, torch.nn.Module):
+        module.to(precision)
+    x = torch.randn(shape, dtype=torch.float64).to(precision)
+    report = _audited(module, x, _names(checks), call_kwargs,
+                      {"axes": axes, "causal": causal, "seed": seed})
+    click.echo(report.text)
+    if html:
+        _write(html, f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+                     f"<title>{target}</title>\n{report._repr_html_()}\n</html>\n")
+    if json_file:
+        _write(json_file, json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n")
+    context.exit(1 if report.problems else 0)
+
+
+def _found(target):
+    """The object that ``package.module:name`` names."""
+    name, colon, attribute = target.partition(":")
+    if not (name and colon and attribute):
+        _fail(f"{target!r} names nothing; package.module:Class was expected, such as "
+              "torch.nn:LayerNorm")
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = importlib.import_module(name)
+    except Exception as error:
+        _fail(f"{name!r} cannot be imported: {_raised(error)}")
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            _fail(f"{name!r} has nothing named {attribute!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _module(found, target, kwargs, factory):
+    """What is audited: an instance of the class, what the factory returns, or the thing itself."""
+    import torch
+
+    if inspect.isclass(found) or factory:
+        if not callable(found):
+            _fail(f"{target} is {type(found).__name__}; --factory expects a function")
+        try:
+            module = found(**kwargs)
+        except Exception as error:
+            _fail(f"{target} with --kwargs {json.dumps(kwargs)} raised {_raised(error)}")
+    else:
+        module = found
+        if kwargs:
+            _fail(f"--kwargs go to a class or, with --factory, to a function that returns a "
+                  f"module; {target} is neither. Did you mean --factory or --call-kwargs?")
+    if not isinstance(module, torch.nn.Module) and not callable(module):
+        _fail(f"{target} is {type(module).__name__}; a class of modules or a function of tensors "
+              "was expected")
+    return module
+
+
+def _names(checks):
+    from lnres_utils.auditing import CHECKS
+
+    if checks is None:
+        return list(CHECKS)
+    names = [name.strip() for name in checks.split(",")]
+    for name in names:
+        if name not in CHECKS:
+            _fail(f"--checks names {name!r}; there are {', '.join(CHECKS)}")
+    return names
+
+
+def _audited(module, x, checks, call_kwargs, settings):
+    """The report on all checks, run one by one for somebody who waits at a terminal."""
+    import torch
+    from tqdm import tqdm
+
+    from lnres_utils.auditing import AuditReport, audit
+
+    if taken := {*call_kwargs} & {"module", "x", "checks", "output", *settings}:
+        _fail(f"--call-kwargs has {taken.pop()!r}, a name of the audit itself; hand it on in a "
+              "function of your own")
+    try:
+        call_kwargs = {name: torch.tensor(value) if isinstance(value, list) else value
+                       for name, value in call_kwargs.items()}
+        watched = tqdm(checks, delay=2, leave=False, disable=not sys.stderr.isatty())
+        reports = [audit(module, x, checks=[name], **settings, **call_kwargs) for name in watched]
+    except (TypeError, ValueError) as error:
+        _fail(error)
+    findings = tuple(finding for report in reports for finding in report.findings)
+    return AuditReport(reports[0].subject, findings, reports[-1].facts)
+
+
+def _write(path, text):
+    """Write a file whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
