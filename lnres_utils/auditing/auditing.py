@@ -1,9 +1,19 @@
 """``audit``: the practical checks, asked of any module or function."""
 
+from lnres_utils.auditing.examples import examples
+from lnres_utils.auditing.modes import modes
+from lnres_utils.auditing.padding import padding
 from lnres_utils.auditing.report import AuditReport, Finding
 from lnres_utils.auditing.subject import ModuleRaised, Subject
+from lnres_utils.auditing.tokens import causality, tokens
 
-CHECKS = {}  # name -> function (subject) -> Finding; in the order of the report
+CHECKS = {  # name -> function (subject) -> Finding; in the order of the report
+    "examples": examples,
+    "tokens": tokens,
+    "causality": causality,
+    "modes": modes,
+    "padding": padding,
+}
 
 
 def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output=None, **kwargs):
@@ -40,6 +50,7 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
     with Subject(module, x, args, kwargs, axes, causal, output, seed) as subject:
         try:
             subject.run()
+            subject.check_parameters()
         except ModuleRaised as error:
             raise ValueError(f"{subject.name} raised on x of shape {tuple(x.shape)}: "
                              f"{error}") from error.__cause__

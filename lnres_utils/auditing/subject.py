@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import torch
 
+from lnres_utils.auditing.changes import redrawn
 from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of
 from lnres_utils.auditing.trees import converted, first_tensor
 
@@ -69,6 +70,7 @@ class Subject:
     def __enter__(self):
         self._process = ProcessState()
         self._modules = ModuleState(self.roots)
+        self._give_constant_examples_numbers()
         return self
 
     def __exit__(self, *exception):
@@ -77,7 +79,7 @@ class Subject:
         self._installed = None
 
     def run(self, x=None, mode="eval", dtype=None, seed=None, grad=False, jitter=True,
-            args=None, kwargs=None, around=None, whole=False):
+            args=None, kwargs=None, around=None, whole=False, input_dtype=None):
         """Call the module once; every call starts from the same state.
 
         Parameters
@@ -93,6 +95,7 @@ class Subject:
         args, kwargs : instead of the caller's
         around : context manager in which the call is made
         whole : bool, whether all of what the module returned is given back
+        input_dtype : of the input alone, where it is to be another one than ``dtype``
 
         Returns
         -------
@@ -105,7 +108,7 @@ class Subject:
         self._prepare(dtype, mode, jitter)
         x = self.x if x is None else x
         if dtype is not None and x.is_floating_point():
-            x = x.to(dtype)
+            x = x.to(input_dtype or dtype)
         x = x if grad else x.clone()
         args = converted(self.args if args is None else args, dtype)
         kwargs = converted(self.kwargs if kwargs is None else kwargs, dtype)
@@ -123,6 +126,17 @@ class Subject:
     def buffers(self):
         """The buffers as the last run left them, by name."""
         return self._modules.buffers()
+
+    def reset(self, dtype=None):
+        """Buffers and attributes as they are at the start of a run."""
+        self._modules.refresh(dtype)
+
+    def _give_constant_examples_numbers(self):
+        is_constant = self.x.numel() > 1 and bool((self.x == self.x.flatten()[0]).all())
+        if self.x.is_floating_point() and is_constant:
+            generator = torch.Generator().manual_seed(self.seed)
+            self.x = redrawn(self.x, self.x, generator)
+            self.remarks.append("x is constant; random numbers were used in its place.")
 
     def _prepare(self, dtype, mode, jitter):
         """Working copies as they are to be at the start of a run."""

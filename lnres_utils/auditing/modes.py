@@ -1,0 +1,154 @@
+"""Does a module compute something else in training than in evaluation, and why?"""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from lnres_utils.auditing.arithmetic import scale_of
+from lnres_utils.auditing.examples import mixing
+from lnres_utils.auditing.report import Finding
+from lnres_utils.auditing.subject import ModuleRaised
+
+class Undropped(TorchDispatchMode):
+    """In it nothing is dropped: where a yes or no is drawn, its probability is put.
+
+    Dropout and drop-path divide what they drew by this probability, so that all is kept.
+    """
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        packet = function.overloadpacket
+        if packet is torch.ops.aten.native_dropout:
+            return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+        if packet is torch.ops.aten.bernoulli_:
+            chance = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+            is_tensor = isinstance(chance, torch.Tensor)
+            return args[0].copy_(chance) if is_tensor else args[0].fill_(chance)
+        if packet is torch.ops.aten.bernoulli:
+            return args[0].clone() if len(args) < 2 else torch.full_like(args[0], args[1])
+        return function(*args, **kwargs)
+
+
+def modes(subject):
+    """Finding "modes": the gap between evaluation and training, and its cause, told by behavior.
+
+    Running statistics: a training call depends on the batch, or leaves other buffers behind.
+    Dropout: two training calls with different seeds differ, and without random draws there is no
+    gap. The fast path of evaluation: the gap goes when torch is told not to take it.
+    """
+    scale = scale_of(subject)
+    if scale.why_not():
+        return _cannot_tell(scale.why_not())
+    seen = _Seen(subject, scale)
+    facts = seen.facts()
+    if seen.eval_random:
+        return Finding("modes", "problem", "Evaluation draws random numbers: two calls with "
+                       f"different seeds differ by {seen.eval_random:.1g}. {scale.sentence()}",
+                       facts | {"cause": "random evaluation"})
+    if seen.raised:
+        return _cannot_tell(f"In training the module raised {seen.raised}", facts)
+    causes, sentences = seen.causes()
+    facts["cause"] = " and ".join(causes)
+    verdict = "problem" if set(causes) - {"dropout"} else "info" if causes else "ok"
+    start = (f"The output in training differs by {seen.gap:.1g}." if seen.gap else
+             "Training and evaluation give the same output.")
+    return Finding("modes", verdict, " ".join([start, *sentences, scale.sentence()]), facts)
+
+
+def _cannot_tell(evidence, facts=None):
+    return Finding("modes", "cannot tell", evidence, facts or {"cause": None})
+
+
+class _Seen:
+    """What a few calls in both modes showed; sizes are 0 where nothing differs."""
+
+    def __init__(self, subject, scale):
+        self.subject, self.scale = subject, scale
+        self.raised, self.gap, self.random, self.undropped = "", 0.0, 0.0, 0.0
+        self.still_random, self.buffers, self.mates = False, [], False
+        self.evaluated = self._run("eval")
+        self.eval_random = self._apart(self._run("eval", seed=subject.seed + 1), self.evaluated)
+        self.slow_gap, self.slow_rows = self._without_fast_path()
+        try:
+            self._train()
+        except ModuleRaised as error:
+            self.raised = str(error)
+
+    def _run(self, mode, seed=None, around=None):
+        y = self.subject.run(mode=mode, seed=seed, around=around, dtype=self.scale.dtype)
+        return y.detach()
+
+    def _apart(self, a, b):
+        if a.shape != b.shape:
+            return float("inf")
+        largest = self.scale.far(a, b).max().item()
+        return largest if largest > self.scale.tolerance else 0.0
+
+    def _train(self):
+        subject = self.subject
+        trained = self._run("train")
+        self.buffers = self._changed_buffers()
+        self.gap = self._apart(trained, self.evaluated)
+        self.random = self._apart(self._run("train", seed=subject.seed + 1), trained)
+        self.undropped = self.gap
+        if self.random:
+            first, second = (self._run("train", seed=subject.seed + each, around=Undropped())
+                             for each in (0, 1))
+            self.still_random = bool(self._apart(first, second))
+            self.undropped = self._apart(first, self.evaluated)
+        self.mates = (mixing(subject, "train")["mixes"] is True
+                      and mixing(subject, "eval")["mixes"] is False)
+
+    def _changed_buffers(self):
+        """Buffers of real numbers that the last run changed."""
+        after = {name: buffer.clone() for name, buffer in self.subject.buffers().items()
+                 if buffer.is_floating_point()}
+        self.subject.reset(self.scale.dtype)
+        before = self.subject.buffers()
+        return [name for name, buffer in after.items()
+                if name in before and not torch.equal(buffer, before[name])]
+
+    def _without_fast_path(self):
+        enabled = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            slow = self._run("eval")
+        finally:
+            torch.backends.mha.set_fastpath_enabled(enabled)
+        gap = self._apart(slow, self.evaluated)
+        rows = 0
+        if gap and slow.shape == self.evaluated.shape:
+            moved = (self.scale.far(slow, self.evaluated) > self.scale.tolerance).any(-1)
+            rows = f"{int(moved.sum())} of {moved.numel()}"
+        return gap, rows
+
+    def causes(self):
+        """Names of what makes the gap, and a sentence for each."""
+        causes, sentences = [], []
+        if self.slow_gap:
+            causes.append("fast path of evaluation")
+            sentences.append(f"Evaluation takes torch's fast path, which gives {self.slow_rows} "
+                             f"rows other numbers, by up to {self.slow_gap:.1g}; see "
+                             "`torch.backends.mha.set_fastpath_enabled`.")
+        if self.undropped and (self.buffers or self.mates):
+            causes.append("running statistics")
+            sentences.append("Evaluation uses what training calls have stored: " + "; ".join(
+                [f"a training call changes the buffer {self.buffers[0]}"] * bool(self.buffers)
+                + ["in training the output depends on the other examples"] * self.mates) + ".")
+        if self.random:
+            causes.append("dropout")
+            sentences.append(f"Two training calls differ by {self.random:.1g}: dropout, drop-path "
+                             "or other random draws.")
+        if self.undropped and not causes:
+            causes.append("other")
+            sentences.append("It is neither random nor stored statistics: the module itself asks "
+                             "for the mode.")
+        elif self.undropped and causes == ["dropout"] and not self.still_random:
+            sentences.append(f"Without the draws a gap of {self.undropped:.1g} remains, which may "
+                             "be their scale.")
+        return causes, sentences
+
+    def facts(self):
+        return {"gap": self.gap, "gap without random draws": self.undropped,
+                "random": bool(self.random), "changed buffers": self.buffers,
+                "depends on the batch in training only": self.mates,
+                "fast path gap": self.slow_gap, **self.scale.facts()}

@@ -1,0 +1,186 @@
+"""Do zeros behind a sequence change the output at its real positions?"""
+
+from dataclasses import dataclass
+
+import torch
+
+from lnres_utils.auditing.arithmetic import scale_of
+from lnres_utils.auditing.examples import MODES
+from lnres_utils.auditing.modes import Undropped
+from lnres_utils.auditing.report import Finding
+from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.auditing.trees import mapped, tensors
+
+FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
+
+
+class CannotPad(Exception):
+    """The module cannot be asked; the message says why."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Two calls that should agree at the first ``real`` positions: ``(x, args, kwargs)`` each.
+
+    There are several long calls, by what they set in the masks; one that agrees is enough.
+    """
+
+    real: int
+    zeros: int
+    short: tuple
+    long: dict
+
+
+def padding(subject):
+    """Finding "padding": the output with and without zeros behind it, in both modes.
+
+    As many zeros as there are positions are appended. Where the arguments have an axis of
+    positions, the second half of the example is set to zero instead, and compared with a call with
+    the first half of everything. In masks of a row for each example the padding is marked, in each
+    usual way.
+    """
+    if not subject.positions:
+        return Finding("padding", "cannot tell",
+                       f"The axes {subject.axes} have no positions T, H or W.")
+    letter = "T" if "T" in subject.positions else subject.positions[-1]
+    facts, found, unclear, masks = {"axis": letter}, [], [], []
+    for mode in MODES:
+        try:
+            facts[mode] = _asked(subject, letter, mode)
+        except (ModuleRaised, CannotPad) as error:
+            raised = "the module raised " if isinstance(error, ModuleRaised) else ""
+            unclear.append(f"In {MODES[mode]}: {raised}{error}")
+            facts[mode] = {"gap": None}
+            continue
+        masks += [facts[mode]["mask"]] * bool(facts[mode]["mask"])
+        if facts[mode]["gap"] > facts[mode]["tolerance"]:
+            found.append(f"In {MODES[mode]}, {facts[mode]['zeros']} zeros behind "
+                         f"{facts[mode]['real']} positions along {letter} move these by up to "
+                         f"{facts[mode]['gap']:.1g}.")
+    basis = "" if scale_of(subject).why_not() else scale_of(subject).sentence()
+    if found:
+        hint = "" if masks else ("If the module takes a padding mask, hand one on that hides "
+                                 "nothing; the check then marks the padding in it.")
+        return _finding("problem", [*found, hint, *unclear, basis], facts)
+    if facts["eval"]["gap"] is None:
+        return _finding("cannot tell", unclear, facts)
+    marked = f", marked by {masks[0]}," if masks else ""
+    return _finding("ok", [f"Zeros behind x along {letter}{marked} leave the real positions as "
+                           "they are.", *unclear, basis], facts)
+
+
+def _finding(verdict, sentences, facts):
+    return Finding("padding", verdict, " ".join(filter(None, sentences)), facts)
+
+
+def _asked(subject, letter, mode):
+    """The facts of one mode."""
+    scale = scale_of(subject, mode)
+    if scale.why_not():
+        raise CannotPad(scale.why_not())
+
+    def run(x, args, kwargs, seed=subject.seed):
+        return subject.run(x, mode=mode, dtype=scale.dtype, args=args, kwargs=kwargs, seed=seed,
+                           around=Undropped() if mode == "train" else None).detach()
+
+    if mode == "train":
+        own = subject.x, subject.args, subject.kwargs
+        if scale.differ(run(*own), run(*own, seed=subject.seed + 1)):
+            raise CannotPad("random draws hide what padding does.")
+    by_length = _arguments_with_positions(subject, letter)
+    makers = [_shortened] if by_length else [_appended, _shortened]
+    reasons = []
+    for maker in makers:
+        try:
+            return _compared(maker(subject, letter), subject.axis(letter), run, scale)
+        except (ModuleRaised, CannotPad) as error:
+            reasons.append(error)
+    raise reasons[0]
+
+
+def _compared(trial, axis, run, scale):
+    short = run(*trial.short)
+    _demand_length(short, axis, trial.real)
+    gaps = {}
+    for mask, call in trial.long.items():
+        try:
+            long = run(*call)
+        except ModuleRaised:
+            if len(trial.long) == 1:
+                raise
+            continue
+        _demand_length(long, axis, trial.real + trial.zeros)
+        gaps[mask] = scale.far(long.narrow(axis, 0, trial.real), short).max().item()
+    if not gaps:
+        raise CannotPad("the module raised for every way to mark the padding.")
+    mask = min(gaps, key=gaps.get)
+    return {"gap": gaps[mask], "tolerance": scale.tolerance, "real": trial.real,
+            "zeros": trial.zeros, "mask": mask}
+
+
+def _demand_length(y, axis, length):
+    if y.ndim <= axis or y.shape[axis] != length:
+        raise CannotPad(f"for {length} positions the output has the shape {tuple(y.shape)}.")
+
+
+def _appended(subject, letter):
+    axis, x = subject.axis(letter), subject.x
+    length = x.shape[axis]
+    long = torch.cat([x, torch.zeros_like(x)], axis)
+    return Trial(length, length, (x, subject.args, subject.kwargs),
+                 {"": (long, subject.args, subject.kwargs)})
+
+
+def _shortened(subject, letter):
+    axis, x = subject.axis(letter), subject.x
+    length = x.shape[axis]
+    if length < 2:
+        raise CannotPad(f"x has one position along {letter}, and the module takes no more.")
+    real = (length + 1) // 2
+
+    def cut(tensor):
+        for each in range(tensor.ndim):
+            if tensor.shape[each] == length:
+                tensor = tensor.narrow(each, 0, real)
+        return tensor
+
+    short = x.narrow(axis, 0, real), mapped(subject.args, cut), mapped(subject.kwargs, cut)
+    long = x.clone()
+    long.narrow(axis, real, length - real).zero_()
+    calls = {"": (long, subject.args, subject.kwargs)}
+    for fill in FILLS:
+        named = []
+
+        def marked(tensor, fill=fill, named=named):
+            if not _has_row_for_each_example(tensor, subject, length):
+                return tensor
+            if fill not in (0, 1) and not tensor.is_floating_point():
+                return tensor
+            named.append(tensor)
+            tensor = tensor.clone()
+            tensor[..., real:] = fill
+            return tensor
+
+        call = long, mapped(subject.args, marked), mapped(subject.kwargs, marked)
+        if named:
+            names = [name for name, value in subject.kwargs.items()
+                     if any(each is value for each in named)]
+            calls[f"{' and '.join(names) or 'a mask'} = {fill}"] = call
+    return Trial(real, length - real, short, calls)
+
+
+def _has_row_for_each_example(tensor, subject, length):
+    batch = subject.x.shape[subject.axis("B")]
+    return tensor.ndim > 1 and tensor.shape[0] in (1, batch) and tensor.shape[-1] == length
+
+
+def _arguments_with_positions(subject, letter):
+    """Whether an argument has an axis as long as x has positions."""
+    length = subject.x.shape[subject.axis(letter)]
+    found = [each for each in tensors([subject.args, subject.kwargs]) if length in each.shape]
+    others = [each for each in subject.axes if each != letter
+              and subject.x.shape[subject.axis(each)] == length]
+    if found and others:
+        raise CannotPad(f"x has as many positions along {letter} as along {others[0]}: which axes "
+                        "of the arguments are positions cannot be told; use another length.")
+    return bool(found)

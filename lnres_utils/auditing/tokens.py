@@ -1,0 +1,171 @@
+"""Which positions does the output at a position depend on? "tokens" and "causality"."""
+
+from dataclasses import dataclass
+
+import torch
+
+from lnres_utils.auditing.arithmetic import Scale, scale_of
+from lnres_utils.auditing.changes import changed_at, lengthened
+from lnres_utils.auditing.examples import MODES, mixing
+from lnres_utils.auditing.report import Finding
+from lnres_utils.auditing.subject import ModuleRaised
+
+
+@dataclass(frozen=True)
+class Reach:
+    """``far[j, t]``: how far the output at position t moves when the input at j is changed."""
+
+    far: torch.Tensor
+    scale: Scale
+
+    @property
+    def seen(self):
+        """Whether t sees j, (j, t), the diagonal left out."""
+        return (self.far > self.scale.tolerance) & ~torch.eye(len(self.far), dtype=torch.bool)
+
+    def largest(self, where):
+        """The largest change among some pairs: size, changed position, moved position."""
+        far = torch.where(where, self.far, -torch.ones_like(self.far))
+        place = far.argmax().item()
+        return far.flatten()[place].item(), place // len(far), place % len(far)
+
+
+class CannotTell(Exception):
+    """The question has no answer for this module; the message says why."""
+
+
+def reach(subject, letter, mode):
+    """The :class:`Reach` along an axis of positions in a mode; measured once.
+
+    Each position is changed by itself. Where examples do not mix, each example of the batch has
+    another position changed.
+    """
+    key = "reach", letter, mode
+    if key not in subject.cache:
+        try:
+            subject.cache[key] = _reach(subject, letter, mode)
+        except ModuleRaised as error:
+            subject.cache[key] = CannotTell(f"the module raised {error}.")
+        except CannotTell as error:
+            subject.cache[key] = error
+    if isinstance(subject.cache[key], CannotTell):
+        raise subject.cache[key]
+    return subject.cache[key]
+
+
+def _reach(subject, letter, mode):
+    scale = scale_of(subject, mode)
+    if scale.why_not():
+        raise CannotTell(scale.why_not())
+    axis, batch = subject.axis(letter), subject.axis("B")
+    x = _long_enough(subject, letter)
+    length, rows = x.shape[axis], x.shape[batch]
+
+    def run(x):
+        return subject.run(x, mode=mode, dtype=scale.dtype).detach()
+
+    y = run(x)
+    if y.ndim <= axis or y.shape[axis] != length:
+        raise CannotTell(f"the output of shape {tuple(y.shape)} has no axis of {length} positions "
+                         f"at place {axis}.")
+    if scale.differ(run(x), y):
+        raise CannotTell("the same call gives another result, also with the same seeds.")
+    together = mixing(subject, mode)["mixes"] is not False or y.shape[batch] != rows
+    groups = [[j] for j in range(length)] if together else torch.arange(length).split(rows)
+    generator = torch.Generator().manual_seed(subject.seed + 4)
+    far = torch.zeros(length, length, dtype=torch.float64)
+    for group in groups:
+        changed = x.clone()
+        for row, j in enumerate(group):
+            part = changed if together else changed.narrow(batch, row, 1)
+            part.copy_(changed_at(part, axis, int(j), subject.x, generator))
+        new = run(changed)
+        if new.shape != y.shape:
+            raise CannotTell("the shape of the output depends on the numbers in x.")
+        moved = scale.far(new, y).movedim(axis, -1)
+        for row, j in enumerate(group):
+            part = moved if together else moved.narrow(batch - (axis < batch), row, 1)
+            far[int(j)] = part.flatten(0, -2).amax(0).cpu()
+    return Reach(far, scale)
+
+
+def _long_enough(subject, letter):
+    """The input, with new positions behind it where it has only one."""
+    axis = subject.axis(letter)
+    if subject.x.shape[axis] > 1:
+        return subject.x
+    generator = torch.Generator().manual_seed(subject.seed + 5)
+    x = lengthened(subject.x, axis, 4, subject.x, generator)
+    try:
+        subject.run(x)
+    except ModuleRaised:
+        raise CannotTell(f"x has one position along {letter}, and the module takes no "
+                         "more.") from None
+    subject.cache["more positions", letter] = (
+        f"x has one position along {letter}; three of new numbers were added.")
+    return x
+
+
+def tokens(subject):
+    """Finding "tokens": whether a position sees other ones, along each axis of positions."""
+    return _finding(subject, "tokens", subject.positions, lambda seen: seen,
+                    "Each position sees itself alone", lambda: "info")
+
+
+def causality(subject):
+    """Finding "causality": whether a position sees later ones; along T, or along H and W."""
+    letters = ["T"] if "T" in subject.positions else subject.positions
+    return _finding(subject, "causality", letters, lambda seen: seen.tril(-1),
+                    "No position sees a later one", lambda: "problem" if subject.causal else "info")
+
+
+def _finding(subject, name, letters, part, nothing, verdict):
+    """A finding about the pairs that ``part`` leaves of those that see each other."""
+    if not letters:
+        return Finding(name, "cannot tell", f"The axes {subject.axes} have no positions T, H or W.")
+    facts, found, unclear = {}, [], []
+    for letter in letters:
+        for mode in MODES:
+            where = f"In {MODES[mode]}" + (f", along {letter}" if len(letters) > 1 else "")
+            try:
+                result = reach(subject, letter, mode)
+            except CannotTell as error:
+                unclear.append(f"{where}: {error}")
+                facts[f"{letter} {mode}"] = {"sees": None}
+                continue
+            pairs = part(result.seen)
+            facts[f"{letter} {mode}"] = _facts(result, pairs)
+            if pairs.any():
+                found.append(_sentence(where, result, pairs))
+    facts["sees"] = bool(found)
+    remarks = [text for key, text in subject.cache.items() if key[0] == "more positions"]
+    end = [*unclear, _basis(subject), *remarks]
+    if found:
+        return Finding(name, verdict(), " ".join([*found, *end]), facts)
+    if unclear:
+        return Finding(name, "cannot tell", " ".join(end), facts)
+    return Finding(name, "ok", " ".join([f"{nothing}, in evaluation and in training; every "
+                                         "position was changed.", *end]), facts)
+
+
+def _basis(subject):
+    scale = scale_of(subject)
+    return "" if scale.why_not() else scale.sentence()
+
+
+def _facts(result, pairs):
+    length = len(pairs)
+    places = pairs.nonzero()
+    distances = (places[:, 1] - places[:, 0]).tolist() or [0]
+    return {"sees": bool(pairs.any()), "positions": length, "pairs": int(pairs.sum()),
+            "back": max(0, max(distances)), "ahead": max(0, -min(distances)),
+            "largest": result.largest(pairs)[0] if len(places) else 0.0,
+            "tolerance": result.scale.tolerance}
+
+
+def _sentence(where, result, pairs):
+    size, changed, moved = result.largest(pairs)
+    seeing = int(pairs.any(0).sum())
+    kind = "later ones" if not pairs.triu().any() else "others"
+    return (f"{where}, {seeing} of {len(pairs)} positions depend on {kind}: changing position "
+            f"{changed} moves position {moved} by {size:.1g}.")
