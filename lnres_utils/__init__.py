@@ -12,22 +12,33 @@ from lnres_utils import specs as _specs
 from lnres_utils.checking import CheckFailed, Mistake, Report, Session
 
 __all__ = [
-    "AuditReport",
     "CheckFailed",
-    "Finding",
     "Mistake",
     "Report",
-    "audit",
     "blocks",
     "check",
     "experiments",
     "figures",
     "hint",
-    "norm_order",
     "norms",
     "progress",
 ]
 
+_OF_AUDITING = (
+    "AuditReport",
+    "CannotTell",
+    "Finding",
+    "assert_all_parameters_train",
+    "assert_causal",
+    "assert_finite_on_constant_rows",
+    "assert_half_safe",
+    "assert_no_example_mixing",
+    "assert_padding_ignored",
+    "assert_same_in_train_and_eval",
+    "audit",
+    "norm_order",
+)
+__all__ += _OF_AUDITING
 _session = Session(_specs.exercises)
 
 
@@ -64,6 +75,6 @@ def progress():
 def __getattr__(name):
     if name in ("blocks", "experiments", "figures", "norms"):
         return importlib.import_module(f"lnres_utils.{name}")
-    if name in ("AuditReport", "Finding", "audit", "norm_order"):
+    if name in _OF_AUDITING:
         return getattr(importlib.import_module("lnres_utils.auditing"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
