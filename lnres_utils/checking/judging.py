@@ -4,9 +4,9 @@ from lnres_utils.checking.comparing import disagreement
 from lnres_utils.checking.diagnosing import broken_properties, diagnose
 from lnres_utils.checking.evidence import clearest, evidence, smallest
 from lnres_utils.checking.isolation import isolated
-from lnres_utils.checking.model import INPUT_KEPT
 from lnres_utils.checking.report import Mistake, Report
 from lnres_utils.checking.running import call_problem, run_case
+from lnres_utils.checking.scoring import scores
 
 CHANGES_INPUT = Mistake(
     id="changes-its-input",
@@ -48,10 +48,9 @@ def judge_runs(exercise, runs, find_broken=tuple):
     expected = {id(run): _expected(exercise, run.case) for run in judged}
     good = {id(run): _is_right(exercise, run, expected[id(run)]) for run in judged}
     changed = sorted({name for run in judged for name in run.changed})
-    scores = _scores(exercise, judged, good, changed)
     speaker = next((run for run in judged if run.printed_length), judged[0])
     common = {
-        "scores": scores,
+        "scores": scores(exercise, judged, good, changed),
         "printed": speaker.printed,
         "printed_length": speaker.printed_length,
     }
@@ -131,21 +130,6 @@ def _is_right(exercise, run, expected):
     )
 
 
-def _scores(exercise, judged, good, changed):
-    """(group, points, max points) in the order of the spec."""
-    passed = {
-        group: all(good[id(run)] for run in judged if run.case.group == group)
-        for group in exercise.groups
-    }
-    if INPUT_KEPT in passed:  # keeping the input is worth nothing by itself
-        others = any(passed[group] for group in passed if group != INPUT_KEPT)
-        passed[INPUT_KEPT] = others and not changed
-    if exercise.detector and sum(passed.values()) < 2:  # what always gives one label gets that far
-        passed = dict.fromkeys(passed, False)
-    return tuple((group, points if passed[group] else 0, points)
-                 for group, points in exercise.groups.items())
-
-
 def _comparable(exercise, failing, expected):
     """Whether only values are wrong: a wrong shape, NaN or an exception says enough by itself."""
     phrases = {
@@ -194,15 +178,15 @@ def _public_reason(broke):
 
 
 def _report(exercise, outcome, **fields):
-    scores = fields.pop("scores", None)
-    if scores is None:
-        scores = tuple((group, 0, points) for group, points in exercise.groups.items())
+    earned = fields.pop("scores", None)
+    if earned is None:
+        earned = tuple((group, 0, points) for group, points in exercise.groups.items())
     return Report(
         exercise=exercise.name,
         outcome=outcome,
-        points=sum(points for _, points, _ in scores),
+        points=sum(points for _, points, _ in earned),
         max_points=exercise.max_points,
         lesson=exercise.lesson,
-        scores=scores,
+        scores=earned,
         **fields,
     )

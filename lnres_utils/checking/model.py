@@ -18,6 +18,7 @@ class Case:
     inputs: Mapping[str, object]  # arrays, numbers, strings, and boxes that are only called
     judged: bool = True
     only: tuple[str, ...] = ()  # the outputs judged here, by default all
+    kind: str = ""  # of a detector's black box; boxes of one kind count together
     known: dict = field(default_factory=dict, compare=False, repr=False)  # outputs by hypothesis
 
 
@@ -107,7 +108,7 @@ class Exercise:
     equivalents: tuple[Equivalent, ...] = ()
     separate: bool = False  # each case group is a question of its own, diagnosed by itself
     quiet: str = ""  # said in place of what is wrong: only the points are told
-    detector: bool = False  # the groups are the labels of black boxes: one label right is no score
+    detector: bool = False  # the groups are labels of black boxes: guessing is no score
     version: int = 1
 
     @property

@@ -1,0 +1,46 @@
+"""From the verdicts on single runs to points."""
+
+from lnres_utils.checking.model import INPUT_KEPT
+
+
+def scores(exercise, judged, good, changed):
+    """(group, points, max points) in the order of the spec.
+
+    Parameters
+    ----------
+    judged : list of Run
+    good : dict from the id of a run to whether it is right
+    changed : names of inputs that some call changed
+    """
+    if exercise.detector and len(exercise.groups) == 2:
+        return _told_apart(exercise, judged, good)
+    passed = {
+        group: all(good[id(run)] for run in judged if run.case.group == group)
+        for group in exercise.groups
+    }
+    if INPUT_KEPT in passed:  # keeping the input is worth nothing by itself
+        others = any(passed[group] for group in passed if group != INPUT_KEPT)
+        passed[INPUT_KEPT] = others and not changed
+    if exercise.detector and sum(passed.values()) < 2:  # what always gives one label gets that far
+        passed = dict.fromkeys(passed, False)
+    return tuple((group, points if passed[group] else 0, points)
+                 for group, points in exercise.groups.items())
+
+
+def _told_apart(exercise, judged, good):
+    """Points for 2 · (balanced accuracy) − 1, shared by both labels: guessing gets none.
+
+    A kind of box counts as told right only if all its boxes are.
+    """
+    kinds = {group: {} for group in exercise.groups}
+    for run in judged:
+        told = kinds[run.case.group]
+        told[run.case.kind] = told.get(run.case.kind, True) and good[id(run)]
+    wrong = sum(len(told) - sum(told.values()) for told in kinds.values())
+    rates = [sum(told.values()) / len(told) for told in kinds.values()]
+    most = exercise.max_points
+    points = int(most * max(0.0, sum(rates) - 1) + 1e-9) if wrong else most
+    first, second = exercise.groups
+    share = -(-points * exercise.groups[first] // most)
+    return ((first, share, exercise.groups[first]),
+            (second, points - share, exercise.groups[second]))
