@@ -97,7 +97,7 @@ def _assert(claim, check, passes, module, x, args, kwargs):
         raise TypeError("checks was given; an assertion asks one question, use audit for more")
     report = audit(module, x, *args, checks=[check], **kwargs)
     finding = report[check]
-    if finding.verdict in passes:
+    if finding.verdict in passes or finding.facts.get("parameters") == 0:  # nothing to train
         return
     lines = f"{report.subject}, x of shape {tuple(x.shape)}\n{finding.evidence}"
     if finding.verdict == "cannot tell":

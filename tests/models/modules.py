@@ -134,7 +134,7 @@ def neox(parallel):
 
 
 def swin_block(stochastic_depth=0.0):
-    return swin.SwinTransformerBlock(D, HEADS, window_size=[2, 3], shift_size=[1, 1],
+    return swin.SwinTransformerBlock(D, HEADS, window_size=[2, 3], shift_size=[0, 0],
                                      stochastic_depth_prob=stochastic_depth)
 
 
@@ -155,8 +155,9 @@ def wav2vec2(kind):
     return layer(config, layer_id=1)
 
 
-def encodec():
-    config = hf.encodec.EncodecConfig(use_causal_conv=True, norm_type="weight_norm")
+def encodec(pad_mode="constant"):
+    config = hf.encodec.EncodecConfig(use_causal_conv=True, norm_type="weight_norm",
+                                      pad_mode=pad_mode)
     return hf.encodec.modeling_encodec.EncodecConv1d(config, D, D, kernel_size=3)
 
 
