@@ -7,7 +7,7 @@ inside the module. For a norm this is the last place of the mean over the standa
 tolerance of 0.1 or more tells nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -30,12 +30,16 @@ class Scale:
     arithmetic : str, the least exact dtype inside the module
     unit : float, root mean square of the change of the output by a wholly new input
     rounding : float, the rounding error to expect in the output
+    y : tensor, the output for the example
+    trouble : str, why nothing can be measured, or ""
     """
 
     dtype: torch.dtype | None
     arithmetic: str
     unit: float
     rounding: float
+    y: torch.Tensor
+    trouble: str = ""
 
     @property
     def tolerance(self):
@@ -58,8 +62,8 @@ class Scale:
 
     def why_not(self):
         """Why this scale tells nothing, as a sentence; or an empty string."""
-        if self.unit == 0:
-            return "The output does not depend on the input."
+        if self.trouble:
+            return self.trouble
         if not self.tells:
             return (f"Rounding in {self.arithmetic} moves the output by up to {self.rounding:.1g} "
                     f"where a new input moves it by {self.unit:.1g}: the tolerance, "
@@ -105,19 +109,31 @@ def scale_of(subject, mode="eval", dtype="logic"):
 def _measured(subject, mode, dtype):
     watch = _LeastExact()
     y = subject.run(mode=mode, dtype=dtype, around=watch).detach()
-    generator = torch.Generator().manual_seed(subject.seed)
-    new = redrawn(subject.x, subject.x, generator)
-    changed = subject.run(new, mode=mode, dtype=dtype).detach()
-    plain = Scale(dtype, "", 1.0, 0.0)
-    finite = plain.far(changed, y)[y.isfinite() & changed.isfinite()] if (
-        y.shape == changed.shape) else torch.zeros(0)
-    unit = finite.square().mean().sqrt().item() if len(finite) else 0.0
+    floats = [each for each in (y.dtype, *watch.seen) if each.is_floating_point]
+    least = max(floats, key=lambda each: torch.finfo(each).eps, default=y.dtype)
     if not y.is_floating_point():
-        return Scale(dtype, _name(y.dtype), unit, 0.0)
-    least = max([y.dtype, *watch.seen], key=lambda each: torch.finfo(each).eps)
-    rounding = torch.finfo(least).eps * y[y.isfinite()].abs().max().item() if len(finite) else 0.0
-    return Scale(dtype, _name(least), unit,
-                 max(rounding, _moved_by_last_places(subject, mode, dtype, least, y)))
+        least = y.dtype
+    generator = torch.Generator().manual_seed(subject.seed)
+    changed = subject.run(redrawn(subject.x, subject.x, generator), mode=mode, dtype=dtype).detach()
+    again = subject.run(mode=mode, dtype=dtype).detach()
+    scale = Scale(dtype, _name(least), 1.0, 0.0, y)
+    if not y.isfinite().any():
+        return replace(scale, trouble="The output has no finite number.")
+    if changed.shape != y.shape or again.shape != y.shape:
+        return replace(scale, trouble="The shape of the output differs from call to call.")
+    finite = scale.far(changed, y)[y.isfinite() & changed.isfinite()]
+    unit = finite.square().mean().sqrt().item() if len(finite) else 0.0
+    if unit == 0:
+        return replace(scale, trouble="The output does not depend on the input.")
+    rounding = 0.0
+    if y.is_floating_point():
+        rounding = max(torch.finfo(least).eps * y[y.isfinite()].abs().max().item(),
+                       _moved_by_last_places(subject, mode, dtype, least, y))
+    scale = replace(scale, unit=unit, rounding=rounding)
+    if scale.tells and scale.differ(again, y):
+        return replace(scale, trouble="The same call gives another result, also with the same "
+                       "seeds.")
+    return scale
 
 
 def _moved_by_last_places(subject, mode, dtype, least, y):
@@ -126,14 +142,12 @@ def _moved_by_last_places(subject, mode, dtype, least, y):
         return 0.0
     x = subject.x if dtype is None else subject.x.to(dtype)
     generator = torch.Generator().manual_seed(subject.seed + 1)
-    largest = 0.0
-    for _ in range(2):
-        signs = torch.randint(0, 2, x.shape, generator=generator).to(x.device, x.dtype) * 2 - 1
-        moved = subject.run(x + x * signs * torch.finfo(least).eps, mode=mode, dtype=dtype).detach()
-        if moved.shape == y.shape:
-            both = moved.isfinite() & y.isfinite()
-            largest = max(largest, (moved - y)[both].abs().max().item() if both.any() else 0.0)
-    return largest
+    signs = torch.randint(0, 2, x.shape, generator=generator).to(x.device, x.dtype) * 2 - 1
+    moved = subject.run(x + x * signs * torch.finfo(least).eps, mode=mode, dtype=dtype).detach()
+    if moved.shape != y.shape:
+        return 0.0
+    both = moved.isfinite() & y.isfinite()
+    return (moved - y)[both].abs().max().item() if both.any() else 0.0
 
 
 class _LeastExact(TorchDispatchMode):

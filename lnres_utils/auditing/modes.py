@@ -8,6 +8,7 @@ from lnres_utils.auditing.examples import mixing
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
 
+
 class Undropped(TorchDispatchMode):
     """In it nothing is dropped: where a yes or no is drawn, its probability is put.
 
@@ -65,7 +66,7 @@ class _Seen:
         self.subject, self.scale = subject, scale
         self.raised, self.gap, self.random, self.undropped = "", 0.0, 0.0, 0.0
         self.still_random, self.buffers, self.mates = False, [], False
-        self.evaluated = self._run("eval")
+        self.evaluated = scale.y
         self.eval_random = self._apart(self._run("eval", seed=subject.seed + 1), self.evaluated)
         self.slow_gap, self.slow_rows = self._without_fast_path()
         try:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import torch
 
 from lnres_utils.auditing.arithmetic import scale_of
-from lnres_utils.auditing.examples import MODES
 from lnres_utils.auditing.modes import Undropped
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.trees import mapped, tensors
+from lnres_utils.auditing.wording import MODES, basis, in_modes, joined
 
 FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
 
@@ -43,34 +43,30 @@ def padding(subject):
         return Finding("padding", "cannot tell",
                        f"The axes {subject.axes} have no positions T, H or W.")
     letter = "T" if "T" in subject.positions else subject.positions[-1]
-    facts, found, unclear, masks = {"axis": letter}, [], [], []
+    facts, found, not_told, masks = {"axis": letter}, {}, {}, []
     for mode in MODES:
         try:
             facts[mode] = _asked(subject, letter, mode)
         except (ModuleRaised, CannotPad) as error:
             raised = "the module raised " if isinstance(error, ModuleRaised) else ""
-            unclear.append(f"In {MODES[mode]}: {raised}{error}")
+            not_told[mode] = raised + str(error)
             facts[mode] = {"gap": None}
             continue
         masks += [facts[mode]["mask"]] * bool(facts[mode]["mask"])
         if facts[mode]["gap"] > facts[mode]["tolerance"]:
-            found.append(f"In {MODES[mode]}, {facts[mode]['zeros']} zeros behind "
-                         f"{facts[mode]['real']} positions along {letter} move these by up to "
-                         f"{facts[mode]['gap']:.1g}.")
-    basis = "" if scale_of(subject).why_not() else scale_of(subject).sentence()
+            found[mode] = (f"{facts[mode]['zeros']} zeros behind {facts[mode]['real']} positions "
+                           f"along {letter} move these by up to {facts[mode]['gap']:.1g}.")
+    unclear, found = in_modes(not_told), in_modes(found, after=",")
     if found:
         hint = "" if masks else ("If the module takes a padding mask, hand one on that hides "
                                  "nothing; the check then marks the padding in it.")
-        return _finding("problem", [*found, hint, *unclear, basis], facts)
+        return Finding("padding", "problem", joined(*found, hint, *unclear, basis(subject)), facts)
     if facts["eval"]["gap"] is None:
-        return _finding("cannot tell", unclear, facts)
+        return Finding("padding", "cannot tell", joined(*unclear), facts)
     marked = f", marked by {masks[0]}," if masks else ""
-    return _finding("ok", [f"Zeros behind x along {letter}{marked} leave the real positions as "
-                           "they are.", *unclear, basis], facts)
-
-
-def _finding(verdict, sentences, facts):
-    return Finding("padding", verdict, " ".join(filter(None, sentences)), facts)
+    return Finding("padding", "ok", joined(
+        f"Zeros behind x along {letter}{marked} leave the real positions as they are.", *unclear,
+        basis(subject)), facts)
 
 
 def _asked(subject, letter, mode):

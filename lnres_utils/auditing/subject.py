@@ -7,9 +7,9 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import torch
 
-from lnres_utils.auditing.changes import redrawn
+from lnres_utils.auditing.changes import lengthened, redrawn
 from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of
-from lnres_utils.auditing.trees import converted, first_tensor
+from lnres_utils.auditing.trees import converted, first_tensor, mapped
 
 AXES = "BTHWCD"  # batch, positions, features
 POSITIONS = "THW"
@@ -68,14 +68,19 @@ class Subject:
         return next((self.axis(letter) for letter in FEATURES if letter in self.axes), None)
 
     def __enter__(self):
+        self._normal = torch.inference_mode(False)
+        self._normal.__enter__()
         self._process = ProcessState()
         self._modules = ModuleState(self.roots)
         self._give_constant_examples_numbers()
         return self
 
     def __exit__(self, *exception):
-        self._modules.restore()
-        self._process.restore()
+        try:
+            self._modules.restore()
+            self._process.restore()
+        finally:
+            self._normal.__exit__(*exception)
         self._installed = None
 
     def run(self, x=None, mode="eval", dtype=None, seed=None, grad=False, jitter=True,
@@ -138,6 +143,32 @@ class Subject:
             self.x = redrawn(self.x, self.x, generator)
             self.remarks.append("x is constant; random numbers were used in its place.")
 
+    def enlarge(self):
+        """Add examples and positions of new numbers where x has one alone and more are taken."""
+        for letter in "B" + "".join(self.positions):
+            axis, size = self.axis(letter), 2 if letter == "B" else 4
+            if self.x.shape[axis] > 1:
+                continue
+            generator = torch.Generator().manual_seed(self.seed + axis)
+            x = lengthened(self.x, axis, size, self.x, generator)
+            ways = [(self.args, self.kwargs)]
+            if letter == "B":
+                ways.append((mapped(self.args, _doubled), mapped(self.kwargs, _doubled)))
+            if self._takes(x, ways):
+                kind = "example" if letter == "B" else f"position along {letter}"
+                self.remarks.append(f"x has one {kind}; {size - 1} of new numbers were added.")
+
+    def _takes(self, x, ways):
+        """Whether the module runs on ``x`` with some arguments; they then take their places."""
+        for args, kwargs in ways:
+            try:
+                self.run(x, args=args, kwargs=kwargs)
+            except ModuleRaised:
+                continue
+            self.x, self.args, self.kwargs = x, args, kwargs
+            return True
+        return False
+
     def _prepare(self, dtype, mode, jitter):
         """Working copies as they are to be at the start of a run."""
         wanted = (dtype, jitter)
@@ -173,6 +204,12 @@ def _quietly(seed, grad):
           torch.autocast("cpu", enabled=False)):
         warnings.simplefilter("ignore")
         yield
+
+
+def _doubled(tensor):
+    """An argument with one row for one example, for two."""
+    has_one_row = tensor.ndim > 0 and tensor.shape[0] == 1
+    return tensor.repeat(2, *[1] * (tensor.ndim - 1)) if has_one_row else tensor
 
 
 def one_line(error):

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 
 from lnres_utils.auditing.arithmetic import Scale, scale_of
-from lnres_utils.auditing.changes import changed_at, lengthened
-from lnres_utils.auditing.examples import MODES, mixing
+from lnres_utils.auditing.changes import changed_at
+from lnres_utils.auditing.examples import mixing
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.auditing.wording import HIDDEN, MODES, basis, in_modes, joined
 
 
 @dataclass(frozen=True)
@@ -54,22 +55,16 @@ def reach(subject, letter, mode):
 
 
 def _reach(subject, letter, mode):
-    scale = scale_of(subject, mode)
+    scale, x, y = scale_of(subject, mode), subject.x, scale_of(subject, mode).y
+    axis, batch = subject.axis(letter), subject.axis("B")
+    length, rows = x.shape[axis], x.shape[batch]
     if scale.why_not():
         raise CannotTell(scale.why_not())
-    axis, batch = subject.axis(letter), subject.axis("B")
-    x = _long_enough(subject, letter)
-    length, rows = x.shape[axis], x.shape[batch]
-
-    def run(x):
-        return subject.run(x, mode=mode, dtype=scale.dtype).detach()
-
-    y = run(x)
+    if length == 1:
+        raise CannotTell(f"x has one position along {letter}, and the module takes no more.")
     if y.ndim <= axis or y.shape[axis] != length:
         raise CannotTell(f"the output of shape {tuple(y.shape)} has no axis of {length} positions "
                          f"at place {axis}.")
-    if scale.differ(run(x), y):
-        raise CannotTell("the same call gives another result, also with the same seeds.")
     together = mixing(subject, mode)["mixes"] is not False or y.shape[batch] != rows
     groups = [[j] for j in range(length)] if together else torch.arange(length).split(rows)
     generator = torch.Generator().manual_seed(subject.seed + 4)
@@ -78,8 +73,8 @@ def _reach(subject, letter, mode):
         changed = x.clone()
         for row, j in enumerate(group):
             part = changed if together else changed.narrow(batch, row, 1)
-            part.copy_(changed_at(part, axis, int(j), subject.x, generator))
-        new = run(changed)
+            part.copy_(changed_at(part, axis, int(j), x, generator))
+        new = subject.run(changed, mode=mode, dtype=scale.dtype).detach()
         if new.shape != y.shape:
             raise CannotTell("the shape of the output depends on the numbers in x.")
         moved = scale.far(new, y).movedim(axis, -1)
@@ -87,23 +82,6 @@ def _reach(subject, letter, mode):
             part = moved if together else moved.narrow(batch - (axis < batch), row, 1)
             far[int(j)] = part.flatten(0, -2).amax(0).cpu()
     return Reach(far, scale)
-
-
-def _long_enough(subject, letter):
-    """The input, with new positions behind it where it has only one."""
-    axis = subject.axis(letter)
-    if subject.x.shape[axis] > 1:
-        return subject.x
-    generator = torch.Generator().manual_seed(subject.seed + 5)
-    x = lengthened(subject.x, axis, 4, subject.x, generator)
-    try:
-        subject.run(x)
-    except ModuleRaised:
-        raise CannotTell(f"x has one position along {letter}, and the module takes no "
-                         "more.") from None
-    subject.cache["more positions", letter] = (
-        f"x has one position along {letter}; three of new numbers were added.")
-    return x
 
 
 def tokens(subject):
@@ -125,32 +103,31 @@ def _finding(subject, name, letters, part, nothing, verdict):
         return Finding(name, "cannot tell", f"The axes {subject.axes} have no positions T, H or W.")
     facts, found, unclear = {}, [], []
     for letter in letters:
+        along, seen, not_told = f" along {letter}" * (len(letters) > 1), {}, {}
         for mode in MODES:
-            where = f"In {MODES[mode]}" + (f", along {letter}" if len(letters) > 1 else "")
             try:
                 result = reach(subject, letter, mode)
             except CannotTell as error:
-                unclear.append(f"{where}: {error}")
+                not_told[mode] = str(error)
                 facts[f"{letter} {mode}"] = {"sees": None}
                 continue
             pairs = part(result.seen)
             facts[f"{letter} {mode}"] = _facts(result, pairs)
             if pairs.any():
-                found.append(_sentence(where, result, pairs))
-    facts["sees"] = bool(found)
-    remarks = [text for key, text in subject.cache.items() if key[0] == "more positions"]
-    end = [*unclear, _basis(subject), *remarks]
+                seen[mode] = _sentence(result, pairs)
+            elif not result.scale.y.is_floating_point():
+                not_told[mode] = HIDDEN
+        if seen:
+            where = " and in ".join(MODES[mode] for mode in seen)
+            found.append(f"In {where}{along}, {next(iter(seen.values()))}.")
+        unclear += in_modes(not_told, where=along)
+    facts["sees"] = True if found else None if unclear else False
     if found:
-        return Finding(name, verdict(), " ".join([*found, *end]), facts)
+        return Finding(name, verdict(), joined(*found, *unclear, basis(subject)), facts)
     if unclear:
-        return Finding(name, "cannot tell", " ".join(end), facts)
-    return Finding(name, "ok", " ".join([f"{nothing}, in evaluation and in training; every "
-                                         "position was changed.", *end]), facts)
-
-
-def _basis(subject):
-    scale = scale_of(subject)
-    return "" if scale.why_not() else scale.sentence()
+        return Finding(name, "cannot tell", " ".join(unclear), facts)
+    return Finding(name, "ok", f"{nothing}, in evaluation and in training; every position was "
+                   f"changed. {basis(subject)}", facts)
 
 
 def _facts(result, pairs):
@@ -163,9 +140,8 @@ def _facts(result, pairs):
             "tolerance": result.scale.tolerance}
 
 
-def _sentence(where, result, pairs):
+def _sentence(result, pairs):
     size, changed, moved = result.largest(pairs)
-    seeing = int(pairs.any(0).sum())
-    kind = "later ones" if not pairs.triu().any() else "others"
-    return (f"{where}, {seeing} of {len(pairs)} positions depend on {kind}: changing position "
-            f"{changed} moves position {moved} by {size:.1g}.")
+    kind = "others" if pairs.triu().any() else "later ones"
+    return (f"{int(pairs.any(0).sum())} of {len(pairs)} positions depend on {kind}: changing "
+            f"position {changed} moves position {moved} by {size:.1g}")
