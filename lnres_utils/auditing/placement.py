@@ -69,7 +69,7 @@ def _as_double(value):
     return value.double() if is_float else value
 
 
-def order_of_function(function, shape, sublayers=2, precision=2.3e-16):
+def order_of_function(function, shape, sublayers=2, precision=2.3e-16, surface=True):
     """:func:`norm_order` of a function on float64 arrays.
 
     Parameters
@@ -77,6 +77,8 @@ def order_of_function(function, shape, sublayers=2, precision=2.3e-16):
     function : callable, (B, T, D) array to (B, T, D) array; for one question B is about 8 D
     shape : (B, T, D)
     precision : float, the rounding error of the function relative to its output
+    surface : bool, whether the question with about 8 D examples is asked, which tells "pre" and
+        "sandwich" apart; without it either is called "pre or sandwich"
 
     Returns
     -------
@@ -109,6 +111,8 @@ def order_of_function(function, shape, sublayers=2, precision=2.3e-16):
             return "res-post"
         if _same_update_at_any_size(function, x, precision):
             return "parallel" if sublayers > 1 else "pre"
+        if not surface:
+            return "pre or sandwich"
         return "sandwich" if _update_keeps_to_a_surface(function, shape, rng) else "pre"
     if _size(huge) > 10 * _size(y):
         return UNKNOWN

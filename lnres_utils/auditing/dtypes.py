@@ -1,0 +1,54 @@
+"""Which dtype comes out, with and without autocast?"""
+
+import torch
+
+from lnres_utils.auditing import probing
+from lnres_utils.auditing.probing import name
+from lnres_utils.auditing.subject import ModuleRaised
+
+INPUTS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+@probing.check("autocast")
+def autocast(subject):
+    """The output's dtype for each of the input's, parameters in float32, as autocast has them."""
+    facts = {"plain": {}, "autocast": {}}
+    messages = {}
+    for dtype in INPUTS:
+        x = _input(subject, dtype)
+        for where in facts:
+            around = torch.autocast("cpu", torch.bfloat16) if where == "autocast" else None
+            try:
+                facts[where][name(dtype)] = name(_run(subject, x, around).dtype)
+            except ModuleRaised as error:
+                facts[where][name(dtype)] = "raises"
+                messages[where, name(dtype)] = str(error)
+        if not subject.x.is_floating_point():
+            break
+    facts["promotes"] = [given for given, got in facts["autocast"].items()
+                         if given != "float32" and got == "float32"]
+    if facts["autocast"]["float32"] == "raises" and facts["plain"]["float32"] != "raises":
+        return "problem", (f"under autocast the module raises "
+                           f"{messages['autocast', 'float32']}; without it runs"), facts
+    told = "; ".join(f"{'under' if where == 'autocast' else 'without'} autocast {_pairs(pairs)}"
+                     for where, pairs in facts.items() if where != "promotes")
+    if facts["promotes"]:
+        return "info", (f"an input in half precision comes out as float32, so that all that "
+                        f"follows takes twice the memory: {told}"), facts
+    if all(given == got for where in ("plain", "autocast") for given, got in facts[where].items()):
+        told = "the output has the dtype of the input, with and without autocast"
+    return "ok", told, facts
+
+
+def _input(subject, dtype):
+    if not subject.x.is_floating_point():
+        return subject.x
+    return probing.draw(subject, examples=2).to(dtype)
+
+
+def _run(subject, x, around):
+    return probing.real(subject.run(x, dtype=torch.float32, input_dtype=x.dtype, around=around))
+
+
+def _pairs(pairs):
+    return ", ".join(f"{given} → {got}" for given, got in pairs.items())

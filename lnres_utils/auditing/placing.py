@@ -1,0 +1,237 @@
+"""Where the norms of a block stand: the question of the check "placement"."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from lnres_utils.auditing import probing
+from lnres_utils.auditing.norms_found import is_norm, norm_mode
+from lnres_utils.auditing.placement import UNKNOWN, order_of_function
+from lnres_utils.auditing.probing import CannotTell, outputs, rms, short
+from lnres_utils.auditing.subject import ModuleRaised
+
+CARRIED = ("pre", "pre or sandwich", "sandwich", "res-post", "parallel")  # the skip carries x
+SENTENCES = {
+    "norm": "the input is normalized before anything else is done with it",
+    "pre": "x + f(norm(x)): a skip carries the input, each update reads it through a norm",
+    "pre or sandwich": "x + f(norm(x)): a skip carries the input, each update reads it through a "
+                       "norm; whether another norm stands behind the update was not asked",
+    "parallel": "x + f(norm(x)) + g(norm(x)): the update is the same at any size of the input, so "
+                "no sub-layer reads what another one has added",
+    "sandwich": "x + norm(f(norm(x))): as pre-norm, and the update has passed a norm, too",
+    "res-post": "x + norm(f(x)): a skip carries the input, a norm stands behind the update only",
+    "post": "norm(x + f(x)): no skip carries the input past the norms",
+    "skip-from-norm": "norm(x) + f(norm(x)): the skip starts behind the norm, so the output is the "
+                      "same at any size of the input",
+    "none": "output and update grow with the input: nothing normalizes them",
+    UNKNOWN: "none of the known orders answers so",
+}
+MOST = 3e10  # products that the question for a norm behind the update may take
+
+
+@probing.check("placement")
+def placement(subject):
+    """Where the norms stand, by what comes out when tokens are made larger, turned, or huge."""
+    if subject.feature_axis is None:
+        raise CannotTell("no axis is called C or D, so what a norm normalizes is not known")
+    mode = norm_mode(subject)
+    if mode is not None:
+        where = "" if mode == "eval" else ", by statistics of the batch, in training mode only"
+        return "info", f"norm: the module is a norm{where}", {"placement": "norm", "mode": mode}
+    dtype = probing.precise(subject)
+    if dtype != torch.float64:
+        raise CannotTell(f"the question needs float64; the module runs in {probing.name(dtype)}")
+    facts = _updates(subject)
+    label, extra = _label(subject, facts)
+    facts |= {"placement": label, **extra}
+    base, _, final = label.partition(" + ")
+    sentence = f"{label}: {SENTENCES[base]}" + ("; a last norm stands behind it" if final else "")
+    if extra.get("mixes"):
+        sentence += f"; {extra['mixes']}"
+    if "update at 1" in facts:
+        sentence += (f" (size of y(cx) − cx: {short(facts['update at 1'])} at c = 1, "
+                     f"{short(facts['update at 100'])} at c = 100)")
+    return "info", sentence, facts
+
+
+def _updates(subject):
+    """The sizes of the update at two sizes of the input, and whether y is as the input is."""
+    x = probing.example(subject)
+    y, y_large = outputs(subject, x, 100 * x, dtype=torch.float64)
+    if y.shape != x.shape:
+        y_same, = outputs(subject, 30 * x, dtype=torch.float64)
+        y_larger, = outputs(subject, 120 * x, dtype=torch.float64)
+        return {"same shape": False, "invariant": rms(y_larger - y_same) < 1e-4 * rms(y_same)}
+    return {"same shape": True, "update at 1": rms(y - x), "update at 100": rms(y_large - 100 * x),
+            "growth": rms(y_large) / max(rms(y), probing.LEAST)}
+
+
+def _label(subject, facts):
+    if not facts["same shape"]:
+        if facts["invariant"]:
+            return "norm", {}
+        raise CannotTell("the output has another shape than the input; an order is that of a "
+                         "block that keeps the shape")
+    if facts["growth"] > 30 and facts["update at 100"] > 30 * facts["update at 1"]:
+        return "none", {}
+    view = _Tokens(subject)
+    try:
+        return _order(subject, view), {}
+    except ValueError as error:
+        if "does not depend on the other tokens" not in str(error):
+            raise CannotTell(str(error)) from error
+    if view.shape[0] > 1:
+        try:
+            order = _order(subject, _Tokens(subject, examples_as_tokens=True))
+            return order, {"mixes": "it mixes examples, not tokens: the axes are taken one for "
+                                    "the other"}
+        except ValueError:
+            pass
+    return _order_of_one_token(view, facts), {}
+
+
+def _order_of_one_token(view, facts):
+    """The order of a module that treats each token by itself, as far as it shows."""
+    x = probing.draw(view.subject, examples=2)
+    small, large, larger = outputs(view.subject, 30 * x, 3e3 * x, 1.2e4 * x, dtype=torch.float64)
+    if rms(larger - large) < 1e-4 * rms(large):
+        if rms(large - small) < 1e-4 * rms(large):
+            return "norm"
+        raise CannotTell("the output is bounded, but no token sees another; post-norm shows only "
+                         "in a block that mixes tokens")
+    if facts["growth"] > 30 and rms(larger - 1.2e4 * x) < 0.01 * rms(larger):
+        return "pre or sandwich"
+    raise CannotTell("no token sees another; the order shows only in a block that mixes tokens")
+
+
+class _Tokens:
+    """The subject as a function of float64 arrays (B, T, D), whatever its axes are."""
+
+    def __init__(self, subject, examples_as_tokens=False, around=None):
+        self.subject, self.around = subject, around
+        order = [subject.axis("B"), *map(subject.axis, subject.positions), subject.feature_axis]
+        self.order, self.exchanged = order, examples_as_tokens
+        sizes = [subject.x.shape[axis] for axis in order]
+        self.positions = sizes[1:-1]
+        self.batch = self._smallest_batch(sizes)
+        tokens = int(np.prod(self.positions))
+        self.shape = ((tokens, self.batch, sizes[-1]) if examples_as_tokens
+                      else (self.batch, tokens, sizes[-1]))
+
+    def _smallest_batch(self, sizes):
+        """One example, if the module and its arguments take that, otherwise as many as given."""
+        if self.exchanged or sizes[0] == 1:
+            return sizes[0]
+        try:
+            self.subject.run(self.subject.x.narrow(self.order[0], 0, 1), dtype=torch.float64)
+            return 1
+        except ModuleRaised:
+            return sizes[0]
+
+    def __call__(self, states):
+        states = states.swapaxes(0, 1) if self.exchanged else states
+        most = len(states) if self.exchanged else self._chunk(states)
+        found = [self._called(states[start:start + most])
+                 for start in range(0, len(states), most)]
+        y = np.concatenate(found)
+        return y.swapaxes(0, 1) if self.exchanged else y
+
+    def _chunk(self, states):
+        """Examples a call: as many as there are in the user's input, or a few small ones."""
+        given = self.subject.x.shape[self.order[0]]
+        return given if self.batch > 1 else max(given, 2**16 // states[0].size)
+
+    def _called(self, states):
+        count, short_of = len(states), (-len(states)) % self.batch if not self.exchanged else 0
+        if short_of:  # the arguments are made for so many examples
+            states = np.concatenate([states, states[:1].repeat(short_of, 0)])
+        shape = (len(states), *self.positions, states.shape[-1])
+        x = torch.from_numpy(np.ascontiguousarray(states)).reshape(shape)
+        x = x.permute(*np.argsort(self.order)).contiguous().to(self.subject.x.device)
+        y = self.subject.run(x, dtype=torch.float64,
+                             around=self.around() if self.around else None)
+        probing.real(y)
+        y = y.permute(*self.order).reshape(len(states), *self.shape_of_rows(states))
+        return y.double().cpu().numpy()[:count]
+
+    def shape_of_rows(self, states):
+        return states.shape[1:]
+
+    def tensors(self, x):
+        """The same on (B, T, D) tensors."""
+        return torch.from_numpy(self(x.numpy()))
+
+
+def _order(subject, view):
+    """The label of a block that mixes tokens, with "+ final norm" where one stands behind it."""
+    affordable = _products(subject, view.shape) < MOST
+    order = order_of_function(view, view.shape, surface=affordable)
+    if order in CARRIED and order != "res-post":
+        return order
+    if order == "res-post":
+        if len(view.positions) > 1:
+            raise CannotTell("a skip carries the input and an update sees the size of the tokens: "
+                             "res-post, or pre-norm behind a convolution")
+        return order
+    if order in (UNKNOWN, "post"):
+        return _behind_final_norm(subject, view, order, affordable) or order
+    return order
+
+
+def _products(subject, shape):
+    """About how many products the question for a norm behind the update takes."""
+    width = shape[-1]
+    weights = sum(each.numel() for root in subject.roots for each in root.parameters())
+    return max(weights, 12 * width**2) * (8 * width + 40) * shape[1]
+
+
+def _behind_final_norm(subject, view, order, affordable):
+    """The order of what a last norm normalizes, or None if there is no such norm.
+
+    A submodule whose output is the module's is passed by: if what comes in there has an order in
+    which a skip carries the input, this is the block, and the submodule is its final norm.
+    """
+    for last in _last_modules(subject, view):
+        inner = _Tokens(subject, view.exchanged, around=lambda last=last: _passed_by(last))
+        try:
+            found = order_of_function(inner, inner.shape, surface=affordable)
+        except (ValueError, ModuleRaised):
+            continue
+        if found in CARRIED:
+            return f"{found} + final norm"
+    x = torch.from_numpy(np.random.default_rng(6).normal(size=view.shape))
+    if view.shape[-1] > 2 and is_norm(view.tensors, 1e9 * x, 1e-6):  # updates are nothing there
+        return f"{'res-post' if order == 'post' else 'pre or sandwich'} + final norm"
+    return None
+
+
+def _last_modules(subject, view):
+    """Submodules that give the module's own output, the innermost first."""
+    seen = []
+
+    def keep(module, inputs, output):
+        if inputs and all(isinstance(each, torch.Tensor) for each in (inputs[0], output)):
+            seen.append((module, output.detach() if inputs[0].shape == output.shape else None))
+
+    modules = [each for root in subject.roots for each in root.modules() if each is not root]
+    x = subject.x.double().narrow(view.order[0], 0, view.batch)
+    y = subject.run(x, dtype=torch.float64, around=_hooked(modules, keep))
+    found = [module for module, output in seen if output is not None
+             and output.shape == y.shape and torch.equal(output, y)]
+    return list(dict.fromkeys(found))[:3]
+
+
+@contextmanager
+def _hooked(modules, hook):
+    handles = [module.register_forward_hook(hook) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _passed_by(module):
+    """A context in which a submodule gives back its input."""
+    return _hooked([module], lambda module, inputs, output: inputs[0])

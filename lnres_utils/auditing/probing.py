@@ -1,0 +1,138 @@
+"""What several checks of numbers share: inputs, sizes, and how far rounding may move an output."""
+
+import functools
+
+import numpy as np
+import torch
+
+from lnres_utils.auditing.report import Finding
+from lnres_utils.auditing.subject import ModuleRaised
+
+LEAST = 1e-300  # beside which nothing is divided
+SAME = 1e-4  # relative to the output; for numbers of size 30 even an epsilon of 0.1 changes less
+ROUNDING = 16  # an honest algorithm stays within this many times what one rounding does
+
+
+class CannotTell(Exception):
+    """A question that this module leaves open; the message is the reason, in one line."""
+
+
+def check(name):
+    """Make a function of a subject a check: it always ends in a finding."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def asked(subject):
+            try:
+                verdict, evidence, facts = function(subject)
+            except CannotTell as reason:
+                verdict, evidence, facts = "cannot tell", str(reason), {}
+            except ModuleRaised as error:
+                verdict, evidence = "cannot tell", f"the module raised {error}"
+                facts = {"error": str(error)}
+            return Finding(name, verdict, _sentence(evidence), facts)
+
+        return asked
+
+    return decorate
+
+
+def _sentence(text):
+    """With a capital letter in front and a full stop behind."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "…")) else ".")
+
+
+def draw(subject, seed=0, size=1.5, offset=0.3, examples=None):
+    """An input of the subject's shape in float64, of rows with a spread and a mean.
+
+    ``examples`` cuts the batch, if the axes name one; small batches are enough for most questions.
+    """
+    if not subject.x.is_floating_point():
+        raise CannotTell(f"the input is {kind(subject.x)}; only floating-point numbers can be "
+                         "made larger, shifted or rounded")
+    shape = list(subject.x.shape)
+    if examples is not None and "B" in subject.axes:
+        shape[subject.axes.index("B")] = min(examples, shape[subject.axes.index("B")])
+    numbers = size * np.random.default_rng(seed).normal(size=shape) + offset
+    return torch.from_numpy(np.asarray(numbers)).to(subject.x.device)
+
+
+def example(subject):
+    """The user's own input, or a drawn one where that says nothing, such as zeros."""
+    x = subject.x.detach()
+    if not x.is_floating_point() or not bool(x.isfinite().all()) or not rms(x - x.mean()):
+        return draw(subject)
+    return x.double()
+
+
+def precise(subject):
+    """The dtype of the questions of logic: float64, where the module runs in it."""
+    if "precise" not in subject.cache:
+        try:
+            subject.run(draw(subject, examples=2), dtype=torch.float64)
+            subject.cache["precise"] = torch.float64
+        except ModuleRaised:
+            subject.cache["precise"] = subject.x.dtype
+    return subject.cache["precise"]
+
+
+def outputs(subject, *inputs, dtype, mode="eval", grad=False):
+    """What the module gives for each input, as float64, with the same random numbers for each."""
+    found = []
+    for x in inputs:
+        y = subject.run(x, dtype=dtype, mode=mode, grad=grad)
+        found.append(real(y).double())
+        if not bool(found[-1].isfinite().all()):
+            raise CannotTell(f"the output has numbers that are not finite for an input of size "
+                             f"{short(largest(x))} in {name(dtype)}")
+    return found
+
+
+def real(y):
+    """``y``, if it is a tensor of real floating-point numbers."""
+    if y.is_complex() or not y.is_floating_point():
+        raise CannotTell(f"the output is {kind(y)}; real floating-point numbers were expected")
+    return y
+
+
+def sensitivity(subject, x, dtype, mode="eval"):
+    """How far one rounding of the numbers of ``x`` to ``dtype`` moves the output, in float64.
+
+    No algorithm can do better than about this: for a row far from zero beside its spread it is
+    the spacing of numbers there over the spread.
+    """
+    spacing = torch.finfo(dtype).eps
+    y, = outputs(subject, x, dtype=torch.float64, mode=mode)
+    moved = 0.0
+    for seed in (1, 2):
+        turns = np.random.default_rng(seed).uniform(-1, 1, size=tuple(x.shape))
+        near = x + spacing * x.abs() * torch.from_numpy(turns).to(x.device)
+        moved = max(moved, largest(outputs(subject, near, dtype=torch.float64, mode=mode)[0] - y))
+    return max(moved, spacing * largest(y))
+
+
+def rms(x):
+    return float(x.double().square().mean().sqrt()) if x.numel() else 0.0
+
+
+def largest(x):
+    return float(x.abs().max()) if x.numel() else 0.0
+
+
+def name(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def kind(x):
+    """What a tensor is, for a sentence: its dtype and shape."""
+    return f"{name(x.dtype)} of shape {tuple(x.shape)}"
+
+
+def short(number):
+    """A number as a reader takes it in: three digits at most."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return str(number)
+    if number == 0 or 1e-3 <= abs(number) < 1e5:
+        return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+    mantissa, exponent = f"{number:.1e}".split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
