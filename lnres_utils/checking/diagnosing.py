@@ -12,8 +12,9 @@ from lnres_utils.checking.running import run_case
 def diagnose(exercise, runs, knobs=None):
     """The hypotheses that reproduce the runs of an answer.
 
-    Single knobs come first; pairs are tried only when no single one matches. A hypothesis must
-    agree on every case, exceptions included, and must be seen: on some case both give values.
+    Single knobs come first; pairs are tried only when no single one matches, and not where each
+    group of cases is a question of its own. A hypothesis must agree on every case, exceptions
+    included, and must be seen: on some case both give values.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def diagnose(exercise, runs, knobs=None):
     ordered = sorted(runs, key=lambda run: run.outputs is None)  # cases with values rule out fast
     singles = [(knob,) for knob in knobs]
     pairs = (pair for pair in combinations(knobs, 2) if pair[0].combines_with(pair[1]))
-    for hypotheses in (singles, pairs):
+    for hypotheses in (singles, () if exercise.separate else pairs):
         found = [each for each in hypotheses if _reproduces(exercise, each, ordered)]
         if found:
             return found

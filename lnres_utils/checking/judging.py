@@ -67,6 +67,10 @@ def judge_runs(exercise, runs, find_broken=tuple):
     if exercise.quiet and not any(run.failure and not run.failure.not_attempted for run in failing):
         return _report(exercise, "wrong", reason=exercise.quiet, quiet=True, **common)
     found, certainty, named = _explain(exercise, runs, failing)
+    if exercise.planted and {mistake.id for mistake in named} == set(exercise.planted):
+        reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a check "
+                  "of the course, mend it, and check again.")
+        return _report(exercise, "not attempted", reason=reason, **common)
     broke = smallest([run for run in failing if run.failure])
     shown = clearest(exercise, failing, expected, named=bool(found))
     hidden = exercise.separate and not broke  # the number expected is the answer itself
@@ -89,16 +93,18 @@ def _expected(exercise, case):
 
 
 def _explain(exercise, runs, failing):
-    """The hypotheses that match, how sure the name is, and the mistakes."""
+    """What matches, how sure the name is, and the mistakes."""
     if not exercise.separate:
         found = diagnose(exercise, runs)
         return found, *_name(exercise, found)
-    found, named = [], ()
-    for run in failing:
-        matching = diagnose(exercise, [run])
-        found += matching
-        named += _name(exercise, matching)[1]
-    return found, "one" if len(named) == 1 else "each", named
+    groups = dict.fromkeys(run.case.group for run in failing)
+    matching = [[_mistake(exercise, knobs) for knobs in diagnose(
+        exercise, [run for run in runs if run.case.group == group])] for group in groups]
+    certain = {each[0] for each in matching if len(each) == 1}  # they explain other groups, too
+    named = tuple(dict.fromkeys(
+        mistake for each in matching
+        for mistake in [one for one in each if one in certain] or each))
+    return named, "one" if len(named) == 1 else "each", named
 
 
 def _name(exercise, found):

@@ -28,7 +28,7 @@ class Output:
 
     compare: str = "close"  # "close": rounding is forgiven; "exact": nothing is; "text": a string
     dtype: bool = False  # whether the dtype is part of the answer
-    tolerance: float = 1e-6  # relative and absolute, for float64; 100 times this for float32
+    tolerance: float = 1e-6  # relative and absolute, for float64; comparing.py widens it
 
     def __post_init__(self):
         if self.compare not in ("close", "exact", "text"):
@@ -78,6 +78,11 @@ class Equivalent:
     reason: str
 
 
+def equivalent(reason, *hypotheses):
+    """``Equivalent`` of sets of knob ids."""
+    return Equivalent(tuple(map(frozenset, hypotheses)), reason)
+
+
 @dataclass(frozen=True)
 class Exercise:
     """All that the engine knows about one exercise.
@@ -108,6 +113,7 @@ class Exercise:
     equivalents: tuple[Equivalent, ...] = ()
     separate: bool = False  # each case group is a question of its own, diagnosed by itself
     quiet: str = ""  # said in place of what is wrong: only the points are told
+    planted: tuple[str, ...] = ()  # ids of the mistakes that the code has when it is handed out
     detector: bool = False  # the groups are labels of black boxes: guessing is no score
     version: int = 1
 
