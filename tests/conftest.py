@@ -45,7 +45,7 @@ def named(report):
 
 def hypotheses(exercise):
     """Every mistake and every pair of mistakes that the engine forms."""
-    pairs = combinations(exercise.knobs, 2)
+    pairs = () if exercise.separate else combinations(exercise.knobs, 2)
     return [(knob,) for knob in exercise.knobs] + [
         pair for pair in pairs if pair[0].combines_with(pair[1])]
 
