@@ -98,7 +98,7 @@ def _far_from_zero(subject, mode, through, sentence, facts):
         return "problem", (f"{sentence}; but in float32, for rows of mean {FAR:.0f} and spread 1, "
                            "the output is not finite: the variance is lost, as by E[x²] − E[x]²"
                            ), facts
-    truth += FAR * through  # asked near zero: some modules compute in float32 whatever they get
+    truth = truth + FAR * through  # asked near zero: some modules compute in float32 whatever they get
     allowed = probing.ROUNDING * probing.sensitivity(subject, x, torch.float32, mode)
     error = largest(single - truth)
     facts |= {"offset": FAR, "error": error, "tolerance": allowed}
