@@ -32,6 +32,7 @@ CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebo
         "warmup_rate",
         "norm_order",
     ),
+    "bug-hunt": ("TinyTransformer",),
 }
 
 LESSONS = {  # lesson slug: its title, for the links of reports
