@@ -1,5 +1,6 @@
 """The command ``lnres``: what this package does, from the command line."""
 
+import difflib
 import importlib
 import inspect
 import json
@@ -130,11 +131,12 @@ def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dt
     report = _audited(module, x, _names(checks), call_kwargs,
                       {"axes": axes, "causal": causal, "seed": seed})
     click.echo(report.text)
-    if html:
-        _write(html, f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-                     f"<title>{target}</title>\n{report._repr_html_()}\n</html>\n")
-    if json_file:
-        _write(json_file, json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n")
+    page = (f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+            f"<title>Audit of {target}</title>\n{report._repr_html_()}\n</html>\n")
+    data = json.dumps(report.to_dict(), indent=2) + "\n"
+    for path, text in ((html, page), (json_file, data)):
+        if path:
+            _write(path, text)
     context.exit(1 if report.problems else 0)
 
 
@@ -148,12 +150,17 @@ def _found(target):
         sys.path.insert(0, here)
     try:
         found = importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _fail(f"{name!r} cannot be imported: {_raised(error)}")
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            _fail(f"{name!r} has nothing named {attribute!r}")
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            near = difflib.get_close_matches(part, dir(found), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            _fail(f"{name!r} has nothing named {attribute!r}{hint}")
+        except Exception as error:  # what is loaded only when it is asked for
+            _fail(f"{target!r} cannot be imported: {_raised(error)}")
     return found
 
 
@@ -201,9 +208,12 @@ def _audited(module, x, checks, call_kwargs, settings):
     if taken := {*call_kwargs} & {"module", "x", "checks", "output", *settings}:
         _fail(f"--call-kwargs has {taken.pop()!r}, a name of the audit itself; hand it on in a "
               "function of your own")
+    for name, value in call_kwargs.items():
+        try:
+            call_kwargs[name] = torch.tensor(value) if isinstance(value, list) else value
+        except (TypeError, ValueError) as error:
+            _fail(f"--call-kwargs: {name!r} is no tensor: {error}")
     try:
-        call_kwargs = {name: torch.tensor(value) if isinstance(value, list) else value
-                       for name, value in call_kwargs.items()}
         watched = tqdm(checks, delay=2, leave=False, disable=not sys.stderr.isatty())
         reports = [audit(module, x, checks=[name], **settings, **call_kwargs) for name in watched]
     except (TypeError, ValueError) as error:
@@ -214,7 +224,10 @@ def _audited(module, x, checks, call_kwargs, settings):
 
 def _write(path, text):
     """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    except OSError as error:
+        _fail(f"{str(path)!r} cannot be written: {_raised(error)}")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,0 +1,180 @@
+"""The command ``lnres audit``: what it prints, how it ends, and what it says about bad input."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lnres_utils.auditing import CHECKS
+from lnres_utils.cli import main
+
+LAYER_NORM = ["torch.nn:LayerNorm", "--shape", "3,4,8", "--kwargs", '{"normalized_shape": 8}']
+ENCODER = ["torch.nn:TransformerEncoderLayer", "--shape", "2,5,8", "--kwargs",
+           '{"d_model": 8, "nhead": 2, "dim_feedforward": 12, "dropout": 0, "batch_first": true}']
+QUICK = ["--checks", "examples,causality"]
+OWN = '''
+import torch
+from torch import nn
+
+class Fails(nn.Module):
+    def __init__(self, width):
+        raise RuntimeError(f"no width\\nis {width}")
+
+def over_batch(x):
+    return x - x.mean(0)
+
+def scaled(x, factor, mask=None):
+    return x * factor if mask is None else x * factor * mask
+
+def make(width=8):
+    return nn.LayerNorm(width)
+
+def makes_nothing():
+    return 3
+
+layer = nn.RMSNorm(8)
+number = 7
+'''
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Each command runs in a folder that holds a module of the user's own."""
+    (tmp_path / "their_layers.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("their_layers", None)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["audit", *arguments])
+
+
+def test_a_class_without_a_problem():
+    result = run(*LAYER_NORM, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "LayerNorm" in result.stdout
+    assert result.stderr == ""
+
+
+def test_all_checks_are_run_by_default():
+    result = run(*LAYER_NORM)
+    assert result.exit_code in (0, 1)
+    assert all(check in result.stdout for check in CHECKS)
+
+
+def test_a_problem_ends_with_one():
+    assert run(*ENCODER, *QUICK, "--causal").exit_code == 1
+    assert run(*ENCODER, *QUICK, "--not-causal").exit_code == 0
+    assert run(*ENCODER, *QUICK).exit_code == 0
+
+
+def test_call_arguments_reach_the_module():
+    mask = [[j > i for j in range(5)] for i in range(5)]
+    result = run(*ENCODER, *QUICK, "--causal", "--call-kwargs", json.dumps({"src_mask": mask}))
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("target, settings, code", [
+    ("their_layers:over_batch", [], 1),
+    ("their_layers:scaled", ["--call-kwargs", '{"factor": 2}'], 0),
+    ("their_layers:make", ["--factory"], 0),
+    ("their_layers:make", ["--factory", "--kwargs", '{"width": 8}'], 0),
+    ("their_layers:layer", [], 0),
+])
+def test_functions_factories_and_modules(target, settings, code):
+    result = run(target, "--shape", "3,4,8", *QUICK, *settings)
+    assert result.exit_code == code, result.output
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_parameters_and_input_have_the_dtype(dtype):
+    result = run(*LAYER_NORM, *QUICK, "--dtype", dtype, "--json", "out.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(Path("out.json").read_text())["facts"]["dtype"] == dtype
+
+
+def test_axes_and_seed():
+    norm = ["torch.nn:GroupNorm", "--kwargs", '{"num_groups": 2, "num_channels": 8}',
+            "--shape", "3,8,4,5", "--axes", "BCHW", "--checks", "tokens"]
+    result = run(*norm, "--seed", "1")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == run(*norm, "--seed", "1").stdout
+    assert result.stdout != run(*norm, "--seed", "2").stdout
+
+
+def test_files_are_written_whole(folder):
+    result = run(*ENCODER, *QUICK, "--causal", "--html", "out.html", "--json", "out.json")
+    assert result.exit_code == 1
+    page, data = Path("out.html").read_text(), json.loads(Path("out.json").read_text())
+    assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+    assert "causality" in page
+    assert [finding["check"] for finding in data["findings"]] == ["examples", "causality"]
+    assert sorted(each.name for each in folder.iterdir() if each.is_file()) == [
+        "out.html", "out.json", "their_layers.py"]
+
+
+BAD = [
+    (["no.such:Thing", "--shape", "2,3,4"], "no.such"),
+    (["torch.nn:NoSuchNorm", "--shape", "2,3,4"], "NoSuchNorm"),
+    (["torch.nn:Layernorm", "--shape", "2,3,4"], "did you mean 'LayerNorm'?"),
+    (["torch.nn", "--shape", "2,3,4"], "package.module:Class"),
+    (["their_layers:number", "--shape", "2,3,4"], "int"),
+    (["their_layers:makes_nothing", "--shape", "2,3,4", "--factory"], "int"),
+    (["their_layers:number", "--shape", "2,3,4", "--factory"], "--factory"),
+    (["their_layers:make", "--shape", "2,3,4", "--kwargs", '{"width": 4}'], "--factory"),
+    (["their_layers:Fails", "--shape", "2,3,4", "--kwargs", '{"width": 4}'], "no width is 4"),
+    ([*LAYER_NORM[:3], "--kwargs", '{"width": 8}'], "width"),
+    (LAYER_NORM[:3], "normalized_shape"),
+    ([*LAYER_NORM[:3], "--kwargs", "{width: 8}"], "JSON"),
+    ([*LAYER_NORM[:3], "--kwargs", "[8]"], "JSON object"),
+    ([*LAYER_NORM, "--call-kwargs", "8"], "JSON object"),
+    ([*LAYER_NORM, "--call-kwargs", '{"axes": "BT"}'], "axes"),
+    ([*LAYER_NORM, "--call-kwargs", '{"mask": [[1], [2, 3]]}'], "mask"),
+    ([*LAYER_NORM, "--call-kwargs", '{"factor": 2}'], "factor"),
+    (["torch.nn:LayerNorm", "--shape", "3,4,eight"], "3,4,eight"),
+    (["torch.nn:LayerNorm", "--shape", "3,0,8"], "3,0,8"),
+    (["torch.nn:LayerNorm"], "--shape"),
+    (["torch.nn:LayerNorm", *LAYER_NORM[3:], "--shape", "3,4,9"], "(3, 4, 9)"),
+    ([*LAYER_NORM, "--axes", "BT"], "BT"),
+    ([*LAYER_NORM, "--axes", "XYZ"], "XYZ"),
+    ([*LAYER_NORM, "--checks", "causality,magic"], "magic"),
+    ([*LAYER_NORM, "--dtype", "int8"], "int8"),
+    ([*LAYER_NORM, "--html", "no/such/folder.html"], "no/such/folder.html"),
+    ([*LAYER_NORM, "--no-such-option"], "--no-such-option"),
+]
+
+
+@pytest.mark.parametrize("arguments, named", BAD, ids=[named for _, named in BAD])
+def test_bad_use_is_one_line_that_names_it(arguments, named, folder):
+    result = run(*arguments, "--json", "out.json")
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    line, = result.stderr.splitlines()
+    assert line.startswith("lnres: ") and named in line
+    assert not (folder / "out.json").exists()
+
+
+def test_help_has_an_example_that_runs():
+    text = run("--help").stdout
+    assert "lnres audit torch.nn:TransformerEncoderLayer" in text
+    assert "Exit code" in text
+    assert "audit" in CliRunner().invoke(main, ["--help"]).stdout
+
+
+def test_the_installed_command_in_a_process_of_its_own(folder):
+    command = shutil.which("lnres", path=os.path.dirname(sys.executable))
+    done = subprocess.run([command, "audit", "their_layers:over_batch", "--shape", "3,4,8", *QUICK],
+                          capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 1, done.stderr
+    assert "over_batch" in done.stdout
+    assert done.stderr == ""  # no bar where nobody watches
+    done = subprocess.run([command, "audit", "their_layers:nothing", "--shape", "3"],
+                          capture_output=True, text=True, cwd=folder)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
