@@ -11,6 +11,7 @@ from lnres_utils.checking.model import (
     Output,
     Property,
     Run,
+    equivalent,
 )
 from lnres_utils.checking.report import Evidence, Mistake, Report
 from lnres_utils.checking.running import run_case
@@ -31,6 +32,7 @@ __all__ = [
     "Run",
     "Session",
     "diagnose",
+    "equivalent",
     "hypothesis",
     "judge",
     "judge_runs",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnres_utils.drives.common import WrongKind, brief, given, unpack
-from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back, shape
+from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back, rounded, shape
 
 
 def standardize(answer, inputs):
@@ -73,8 +73,9 @@ def norm_module(answer, inputs):
 
     Tasks: "state" lists the names and shapes of its state, "fresh" calls it as built, "forward"
     after loading weight and bias, "eval" too but in evaluation mode, "backward" gives the gradient
-    at x, and "train" the output after one step of gradient descent of size ``rate``. The module is
-    made float64 for a float64 x; for a float32 x it stays as it was built.
+    at x, "train" the output after one step of gradient descent of size ``rate``, and "half" that
+    for an x of half precision: ``dtype`` names it, ``weights`` the dtype of the parameters. The
+    module is made float64 for a float64 x; for a float32 x it stays as it was built.
     """
     import torch
 
@@ -89,7 +90,13 @@ def norm_module(answer, inputs):
         module = module.to(torch.float64)
     if inputs["task"] == "fresh":
         return {"y": array(output(module, x))}
-    module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")})
+    module.load_state_dict({name: torch.tensor(inputs[name]) for name in ("weight", "bias")
+                            if name in inputs})
+    if inputs["task"] == "half":
+        dtype = getattr(torch, inputs["dtype"])
+        y = output(module.to(getattr(torch, inputs["weights"])), x.detach().to(dtype))
+        numbers, given = rounded(y, dtype)
+        return {f"y in {inputs['dtype']}": numbers, "dtype": given}
     if inputs["task"] == "eval":
         module.eval()
     y = output(module, x)

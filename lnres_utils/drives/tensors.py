@@ -53,6 +53,19 @@ def array(tensor):
     raise WrongKind(f"`forward` returned a tensor {what}")
 
 
+def rounded(tensor, dtype):
+    """The numbers of a tensor rounded to ``dtype``, as float32, and the name of the dtype it had.
+
+    NumPy has no bfloat16; float32 holds every number of the half types.
+    """
+    import torch
+
+    numbers = tensor.detach()
+    if tensor.is_floating_point():
+        numbers = numbers.to(dtype).to(torch.float32)
+    return array(numbers), str(tensor.dtype).removeprefix("torch.")
+
+
 def shape(value):
     """The shape of an entry of a state, as text."""
     try:

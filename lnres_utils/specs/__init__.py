@@ -32,6 +32,23 @@ CHAPTERS = {  # chapter slug: names of its exercises, in the order of the notebo
         "warmup_rate",
         "norm_order",
     ),
+    "rmsnorm": (
+        "rms_norm",
+        "rms_norm_backward",
+        "RMSNorm",
+        "qk_norm",
+        "fold_centering",
+        "convert_gain",
+        "decay_groups",
+    ),
+    "practical-checks": (
+        "mixes_examples",
+        "leaks_future",
+        "masked_norm",
+        "half_layer_norm",
+        "norm_test",
+        "choose_probe",
+    ),
     "bug-hunt": ("TinyTransformer",),
 }
 

@@ -10,9 +10,11 @@ BACKWARD = "feature-axis/backward-pass"
 def faulty_backward(
     mean_term=1.0, variance_term=1.0, gain="before", scale="inverse-std", terms="mean",
     ddof=0, eps_missing=False, inner="normalized", gamma_times="normalized", reduce="sum",
-    swapped=False, default_eps=1e-5,
+    swapped=False, default_eps=1e-5, center=True, bias=True,
 ):
     """A ``layer_norm_backward(dy, x, gamma, eps)`` with these mistakes.
+
+    Without ``center``, ``mean_term`` and ``bias`` it is that of RMS normalization.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ def faulty_backward(
 
     def layer_norm_backward(dy, x, gamma, eps=default_eps):
         width = x.shape[-1]
-        centered = x - x.mean(-1, keepdims=True)
+        centered = x - x.mean(-1, keepdims=True) if center else x
         variance = np.sum(centered**2, -1, keepdims=True) / np.float64(width - ddof)
         inverse_std = 1 / np.sqrt(variance + (0 if eps_missing else eps))
         z = centered * inverse_std
@@ -47,8 +49,10 @@ def faulty_backward(
             dx = dx * gamma
 
         times = {"normalized": z, "x": x, "centered": centered, "dz": z * gamma}[gamma_times]
-        dgamma, dbeta = _reduce(dy * times, reduce), _reduce(dy, reduce)
-        return (dx, dbeta, dgamma) if swapped else (dx, dgamma, dbeta)
+        parts = [dx, _reduce(dy * times, reduce), *([_reduce(dy, reduce)] if bias else [])]
+        if swapped:  # the last two
+            parts[-2:] = parts[:-3:-1]
+        return tuple(parts)
 
     return layer_norm_backward
 

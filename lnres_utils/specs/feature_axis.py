@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnres_utils import norms
-from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output, Property
+from lnres_utils.checking import INPUT_KEPT, Exercise, Output, Property, equivalent
 from lnres_utils.drives import feature_axis as drive
 from lnres_utils.specs import LESSONS, backward_family, module_family, norm_family, predictions
 from lnres_utils.specs import feature_axis_cases as cases
@@ -87,48 +87,43 @@ _MODULE_KNOBS = module_family.KNOBS + (module_family.RMS,) + tuple(
     knob for knob in _NORM_KNOBS + knobs.AXES + knobs.AFFINE if knob.id in module_family.SHARED)
 
 
+_COPIED = equivalent("it is the two slips under one name, because they are copied together",
+                     {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
 
-def _equivalent(reason, *hypotheses):
-    return Equivalent(tuple(map(frozenset, hypotheses)), reason)
+_TINY = equivalent("something tiny does nothing under the root, and nothing outside it",
+                   {"eps-tiny", "sample-std-plus-eps"}, {"eps-tiny", "unbiased-variance"})
 
-
-_COPIED = _equivalent("it is the two slips under one name, because they are copied together",
-                      {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
-
-_TINY = _equivalent("something tiny does nothing under the root, and nothing outside it",
-                    {"eps-tiny", "sample-std-plus-eps"}, {"eps-tiny", "unbiased-variance"})
-
-_THREE_AXES = tuple(
-    _equivalent("code that accepts three axes only shows just these, and on them both are the same",
-                {first, "three-axes-only"}, {second, "three-axes-only"})
+THREE_AXES = tuple(
+    equivalent("code that accepts three axes only shows just these, and on them both are the same",
+               {first, "three-axes-only"}, {second, "three-axes-only"})
     for first, second in (("over-tokens", "over-axis-1"),
                           ("over-tokens-and-features", "over-all-but-batch"),
                           ("over-batch-and-tokens", "over-all-but-features"))
 )
 
 _SUMMED = (
-    _equivalent("without the term of the mean, only the other one is left to be summed",
-                {"mean-term-missing", "terms-summed"},
-                {"mean-term-missing", "variance-term-summed"}),
-    _equivalent("without the term of the variance, only the other one is left to be summed",
-                {"variance-term-missing", "terms-summed"},
-                {"variance-term-missing", "mean-term-summed"}),
+    equivalent("without the term of the mean, only the other one is left to be summed",
+               {"mean-term-missing", "terms-summed"},
+               {"mean-term-missing", "variance-term-summed"}),
+    equivalent("without the term of the variance, only the other one is left to be summed",
+               {"variance-term-missing", "terms-summed"},
+               {"variance-term-missing", "mean-term-summed"}),
 )
 
-_CONSTANT = _equivalent("treating both statistics as constants leaves out both of their terms",
-                        {"statistics-constant"}, {"mean-term-missing", "variance-term-missing"})
+_CONSTANT = equivalent("treating both statistics as constants leaves out both of their terms",
+                       {"statistics-constant"}, {"mean-term-missing", "variance-term-missing"})
 
 _UNLOADED = tuple(
-    _equivalent("weights that do not load leave only the module as built, and there both give a "
-                "constant one", {id, "gain-zero-bias-one"}, {id, "gain-bias-swapped"})
+    equivalent("weights that do not load leave only the module as built, and there both give a "
+               "constant one", {id, "gain-zero-bias-one"}, {id, "gain-bias-swapped"})
     for id in module_family.DO_NOT_LOAD
 )
 
 _UNUSED = (
-    _equivalent("a gain that is not applied does not train either",
-                {"gain-missing", "nothing-trains"}, {"gain-missing", "bias-not-trained"}),
-    _equivalent("a bias that is not added does not train either",
-                {"bias-missing", "nothing-trains"}, {"bias-missing", "gain-not-trained"}),
+    equivalent("a gain that is not applied does not train either",
+               {"gain-missing", "nothing-trains"}, {"gain-missing", "bias-not-trained"}),
+    equivalent("a bias that is not added does not train either",
+               {"bias-missing", "nothing-trains"}, {"bias-missing", "gain-not-trained"}),
 )
 
 _EXERCISES = (
@@ -157,7 +152,7 @@ _EXERCISES = (
         family=norm_family.faulty_layer_norm,
         knobs=(_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.RANK
                + knobs.DTYPE),
-        equivalents=(_COPIED, _TINY, *_THREE_AXES),
+        equivalents=(_COPIED, _TINY, *THREE_AXES),
         groups={"values": 2, "gain and bias": 2, "small variance": 1, "default epsilon": 1,
                 "other ranks": 2, "float32": 1, INPUT_KEPT: 1},
         outputs={"y": Output(dtype=True)}, properties=_LAYER_NORM_LAWS,

@@ -67,7 +67,7 @@ def plain(width):
     return {"gamma": np.ones(width), "beta": np.zeros(width)}
 
 
-def _single(inputs):
+def single(inputs):
     """The same inputs in single precision."""
     return {name: value.astype(np.float32) if isinstance(value, np.ndarray) else value
             for name, value in inputs.items()}
@@ -126,13 +126,13 @@ def layer_norm(rng):
         other_rank(7),
         other_rank(4, 6),
         other_rank(2, 3, 4, 5),
-        Case("float32", _single({**affine(rng, 7), **visible,
+        Case("float32", single({**affine(rng, 7), **visible,
                                  "x": hidden_states(rng, (2, 3, 7), VISIBLE_EPS)})),
         Case("", {"x": hidden_states(rng, (5, 5, 5), VISIBLE_EPS), **affine(rng, 5), **visible},
              judged=False),
         Case("", {"x": hidden_states(rng, (4, 4, 4), VISIBLE_EPS, size=0.03), **affine(rng, 4),
                   **visible}, judged=False),
-        Case("", _single(square), judged=False),
+        Case("", single(square), judged=False),
         Case("", {"x": cube, **plain(4), **visible}, judged=False),
         Case("", {"x": cube, **plain(4)}, judged=False),
     ]
@@ -271,12 +271,12 @@ def module(rng):
         Case("forward", inputs("forward", with_outliers(rng, (2, 3, WIDE)), eps=1e-5)),
         Case("forward", inputs("forward", zeros, **visible)),
         Case("forward", inputs("eval", states(3, 2, 5), **visible)),
-        Case("forward", _single(inputs("forward", states(2, 3, 5), **visible))),
+        Case("forward", single(inputs("forward", states(2, 3, 5), **visible))),
         Case("as built", inputs("fresh", states(3, 4, 2, 6), **visible)),
         Case("as built", inputs("fresh", hidden_states(rng, (3, 2, 5), 1e-5))),
         Case("as built", inputs("fresh", zeros, **visible)),
         Case("as built", inputs("fresh", zeros)),
-        Case("as built", _single(inputs("fresh", states(2, 4, 6), **visible))),
+        Case("as built", single(inputs("fresh", states(2, 4, 6), **visible))),
         Case("gradient", inputs("backward", states(2, 4, 5), **visible)),
         Case("training", inputs("train", states(4, 2, 6), **visible)),
         Case("", inputs("fresh", hidden_states(rng, (2, 4, 5), VISIBLE_EPS, size=0.03), **visible),

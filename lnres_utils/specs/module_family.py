@@ -1,4 +1,4 @@
-"""The faulty family of torch layer-norm modules: every parameter at rest is right."""
+"""The faulty family of torch modules that normalize: every parameter at rest is right."""
 
 from lnres_utils.checking import Knob
 from lnres_utils.specs.norm_knobs import SCALE, TORCH
@@ -6,18 +6,25 @@ from lnres_utils.specs.norm_knobs import SCALE, TORCH
 
 def faulty_module(
     axes=-1, ddof=0, eps_place="inside", eps_value=None, default_eps=1e-5, affine="after",
-    init="identity", parameters="weight-bias", detached=False, spread="std", centered=True,
+    init="identity", parameters="weight-bias", detached=False, spread="std", center="mean",
+    biased=True, inside="wide", cast="end",
 ):
     """A ``LayerNorm(width, eps)`` class with these mistakes.
 
     Parameters
     ----------
-    axes, ddof, eps_place, eps_value, default_eps, affine, spread, centered : as for arrays
-    init : "identity", "swapped" (gain 0, bias 1), or "small" (gain 0.02)
+    axes, ddof, eps_place, eps_value, affine, spread, center : as for arrays
+    default_eps : float, or None for the machine epsilon of the input's dtype
+    init : "identity", "swapped" (gain 0, bias 1), "small" (gain 0.02), or "zero" (gain 0)
     parameters : "weight-bias", "gamma-beta" (other names), "scalar" (one gain for all),
         "buffers" (neither trains), "gain-only" or "bias-only" trains, "tensors" (neither saved
         nor trained), "eps" (epsilon trains too), "column" (shape (1, D))
     detached : the statistics carry no gradient
+    biased : whether there is a bias, too
+    inside : "wide" (all in float32 at least), "narrow" (all in the input's dtype), or
+        "wide-statistics" (only the statistics are wide)
+    cast : the input's dtype comes back at the "end", "before-gain", "before-gain-only" (a wider
+        gain widens it again), or "never"
     """
     import torch
     from torch import nn
@@ -26,15 +33,17 @@ def faulty_module(
         def __init__(self, width, eps=default_eps):
             super().__init__()
             self.eps = eps if eps_value is None else eps_value
-            gain, bias = {"identity": (1.0, 0.0), "swapped": (0.0, 1.0), "small": (0.02, 0.0)}[init]
+            gain, bias = {"identity": (1.0, 0.0), "swapped": (0.0, 1.0), "small": (0.02, 0.0),
+                          "zero": (0.0, 0.0)}[init]
             shape = {"scalar": (1,), "column": (1, width)}.get(parameters, (width,))
-            self._keep(torch.full(shape, gain), torch.full(shape, bias))
+            self._keep([torch.full(shape, start) for start in (gain, bias)[: 1 + biased]])
 
-        def _keep(self, gain, bias):
-            self.names = ("gamma", "beta") if parameters == "gamma-beta" else ("weight", "bias")
+        def _keep(self, starts):
+            names = ("gamma", "beta") if parameters == "gamma-beta" else ("weight", "bias")
             trained = {"buffers": (False, False), "gain-only": (True, False),
                        "bias-only": (False, True)}.get(parameters, (True, True))
-            for name, value, train in zip(self.names, (gain, bias), trained, strict=True):
+            self.names = names[: len(starts)]
+            for name, value, train in zip(names, starts, trained, strict=False):
                 if parameters == "tensors":
                     setattr(self, name, value)
                 elif train:
@@ -45,26 +54,42 @@ def faulty_module(
                 self.eps = nn.Parameter(torch.tensor(float(self.eps)))
 
         def forward(self, x):
-            gain, bias = (getattr(self, name) for name in self.names)
+            gain, bias = *(getattr(self, name) for name in self.names), *(0, 0)[: not biased]
+            wide = torch.promote_types(x.dtype, torch.float32) if inside == "wide" else x.dtype
+            hidden = x.to(wide)
             if affine == "before":
-                return self._normalize(x * gain + bias)
-            z = self._normalize(x)
-            return {"after": z * gain + bias, "swapped": z * bias + gain, "no-gain": z + bias,
-                    "no-bias": z * gain, "none": z, "bias-first": (z + bias) * gain}[affine]
+                return self._normalize(hidden * gain + bias, x.dtype).to(x.dtype)
+            z = self._normalize(hidden, x.dtype)
+            if cast.startswith("before-gain"):
+                z = z.to(x.dtype)
+                gain = gain.to(x.dtype) if cast == "before-gain" else gain
+            y = {"after": lambda: z * gain + bias, "swapped": lambda: z * bias + gain,
+                 "no-gain": lambda: z + bias, "no-bias": lambda: z * gain, "none": lambda: z,
+                 "bias-first": lambda: (z + bias) * gain,
+                 "one-plus": lambda: z * (1 + gain) + bias}[affine]()
+            return y.to(x.dtype) if cast == "end" else y
 
-        def _normalize(self, x):
-            mean = x.mean(axes, keepdim=True)
-            squares = (x - mean) ** 2 if centered else x**2
-            count = x.numel() // mean.numel()
-            variance = squares.sum(axes, keepdim=True) / (count - ddof)
+        def _normalize(self, x, dtype):
+            wide = torch.promote_types(x.dtype, torch.float32)
+            values = x.to(wide) if inside == "wide-statistics" else x
+            mean = values.mean(axes, keepdim=True)
+            squares = values**2 if center == "uncentered" else (values - mean) ** 2
+            count = 1 if spread == "sum" else values.numel() // mean.numel() - ddof
+            variance = squares.sum(axes, keepdim=True) / count
             if detached:
                 mean, variance = mean.detach(), variance.detach()
-            scale = {"inside": lambda: torch.sqrt(variance + self.eps),
-                     "outside": lambda: torch.sqrt(variance) + self.eps,
+            eps = torch.finfo(dtype).eps if self.eps is None else self.eps
+            scale = {"inside": lambda: torch.sqrt(variance + eps),
+                     "outside": lambda: torch.sqrt(variance) + eps,
                      "missing": lambda: torch.sqrt(variance)}[eps_place]()
             if spread == "var":
-                scale = variance + self.eps
-            return (x - mean if centered else x) / scale
+                scale = variance + eps
+            centered = x - mean if center == "mean" else x
+            if spread == "product":
+                return centered * scale
+            if inside == "wide-statistics":
+                return centered * (1 / scale).to(x.dtype)
+            return centered / scale
 
     return LayerNorm
 
@@ -124,6 +149,6 @@ SHARED = ("unbiased-variance", "sample-std-plus-eps", "no-root", "eps-outside-ro
           "gain-bias-swapped", "affine-before-norm",
           "gain-missing", "bias-missing", "affine-missing", "bias-before-gain")
 
-RMS = _knob("rms-for-layer-norm", {"centered": False},
+RMS = _knob("rms-for-layer-norm", {"center": "uncentered"},
             "This is RMS normalization: the mean is not subtracted, and the mean square takes the "
             "place of the variance.", "", SCALE)

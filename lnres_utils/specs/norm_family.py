@@ -17,7 +17,8 @@ def faulty_normalize(
     center : "mean", "none" (x is divided by its standard deviation), "median",
         "uncentered" (x / rms), "uncentered-spread" (x - mean over rms), "precedence" (x - mean/std)
     spread : "std", "var" (no root), "sum" (no 1/N), "mad", "range", "one" (not divided),
-        "product" (multiplied by it), "square-of-mean" (of the deviations), "min-max", "softmax"
+        "product" (multiplied by it), "square-of-mean" (of the deviations), "squared-mean" (of x,
+        for the center "uncentered"), "min-max", "softmax"
     keepdims : "lost" lets the statistics lose their axis; "lost-late" too, but the variance is
         still that of the right deviations, as from ``np.var``
     ndim : the only rank accepted, any by default
@@ -66,6 +67,8 @@ def _scale(deviation, keep, count, eps, ddof, eps_place, spread):
     with np.errstate(divide="ignore"):
         denominator = 1 if spread == "sum" else count - ddof
         variance = np.sum(deviation**2, **keep) / np.float64(denominator)
+    if spread == "squared-mean":
+        variance = np.mean(deviation, **keep) ** 2
     if spread == "var":
         return variance + eps
     return {

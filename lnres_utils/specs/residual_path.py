@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output
+from lnres_utils.checking import INPUT_KEPT, Exercise, Output, equivalent
 from lnres_utils.drives import initialization
 from lnres_utils.drives import residual_path as drive
 from lnres_utils.specs import LESSONS
@@ -91,51 +91,46 @@ def _init_reference(inputs):
             "norms": "as they were"}
 
 
-def _equivalent(reason, *hypotheses):
-    return Equivalent(tuple(map(frozenset, hypotheses)), reason)
-
-
-_CHECKS_NOTHING = _equivalent(
+_CHECKS_NOTHING = equivalent(
     "what comes out is x itself, so to compare its shape with that of x checks nothing",
     {"update-ignored", "broadcasts"}, {"update-ignored", "only-result-compared"})
 
-_FORWARD = _equivalent("forward from the first layer is both slips at once",
-                       {"pushed-forward"}, {"order-reversed", "transposes-forgotten"})
+_FORWARD = equivalent("forward from the first layer is both slips at once",
+                      {"pushed-forward"}, {"order-reversed", "transposes-forgotten"})
 
 _ABSORBED = tuple(
-    _equivalent("a projection that starts at random and trains takes up the sign of the skip",
-                {id}, {id, "skip-subtracted"})
+    equivalent("a projection that starts at random and trains takes up the sign of the skip",
+               {id}, {id, "skip-subtracted"})
     for id in ("projection-when-equal", "no-shortcut-when-equal"))
 
-_NO_WEIGHT = _equivalent(
+_NO_WEIGHT = equivalent(
     "without a skip all that shows of the projection is that it has no weight to train",
     *({"skip-missing", id} for id in ("cut-or-padded", "projection-not-trained",
                                       "projection-anew")))
 
 _GAINS = (
-    _equivalent("1 + 0 is 1", {"starts-at-one"}, {"starts-at-zero", "one-plus-gain"}),
-    _equivalent("a gain that starts at zero learns its sign, too",
-                {"starts-at-zero"}, {"starts-at-zero", "update-subtracted"}),
-    _equivalent("a gain that stays at one does nothing",
-                {"gain-missing"}, {"starts-at-one", "gain-not-trained"}),
-    *(_equivalent("a gain on a skip that is not there does nothing",
-                  {id, "gain-on-skip"}, {id, "gain-missing"})
+    equivalent("1 + 0 is 1", {"starts-at-one"}, {"starts-at-zero", "one-plus-gain"}),
+    equivalent("a gain that starts at zero learns its sign, too",
+               {"starts-at-zero"}, {"starts-at-zero", "update-subtracted"}),
+    equivalent("a gain that stays at one does nothing",
+               {"gain-missing"}, {"starts-at-one", "gain-not-trained"}),
+    *(equivalent("a gain on a skip that is not there does nothing",
+                 {id, "gain-on-skip"}, {id, "gain-missing"})
       for id in ("skip-missing", "branch-added-to-itself")),
 )
-
 
 
 def _drawing(skip, nothing, always, swapped):
     """What is the same of blocks that drop, by the ids of four mistakes."""
     return (
-        *(_equivalent("backward fails, so nothing is seen of what would train",
-                      {id}, {id, "sublayer-not-registered"})
+        *(equivalent("backward fails, so nothing is seen of what would train",
+                     {id}, {id, "sublayer-not-registered"})
           for id in ("sum-in-place", "sum-into-update")),
-        *(_equivalent("what happens to a skip that is not there is not seen",
-                      {id, skip}, {id, nothing})
+        *(equivalent("what happens to a skip that is not there is not seen",
+                     {id, skip}, {id, nothing})
           for id in ("skip-missing", "branch-added-to-itself")),
-        *(_equivalent("where it drops there is no division, and nowhere else anything to scale",
-                      {id, "not-rescaled"}, {id, "rescaled-in-evaluation"})
+        *(equivalent("where it drops there is no division, and nowhere else anything to scale",
+                     {id, "not-rescaled"}, {id, "rescaled-in-evaluation"})
           for id in (always, swapped)),
     )
 

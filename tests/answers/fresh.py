@@ -5,7 +5,7 @@ apart must agree on these as well.
 """
 
 import numpy as np
-from answers import fresh_residual
+from answers import fresh_checks, fresh_residual, fresh_rmsnorm
 
 from lnres_utils import specs
 
@@ -126,6 +126,8 @@ GENERATORS = {
     "layer_norm_backward": _layer_norm_backward,
     "LayerNorm": _module,
     **fresh_residual.GENERATORS,
+    **fresh_rmsnorm.GENERATORS,
+    **fresh_checks.GENERATORS,
     "PostNormBlock": _block,
     "PreNormBlock": _block,
     "SandwichBlock": _block,

@@ -1,0 +1,114 @@
+"""The faulty family of parameter groups: which parameters a weight decay reaches."""
+
+from functools import partial
+
+from lnres_utils.checking import Knob
+
+DIALECTS = "rmsnorm/dialects"
+
+
+def faulty_groups(decays="matrices", swapped=False, frozen=False, shared=False):
+    """A ``decay_groups(model)`` with these mistakes.
+
+    Parameters
+    ----------
+    decays : which parameters decay, a key of the table below; "matrices" is right
+    swapped : the two lists are returned in the other order
+    frozen : parameters that do not train are listed, too
+    shared : a parameter that two modules share is listed twice
+    """
+    from torch import nn
+
+    maps = (nn.Linear, nn.Conv1d)
+    rules = {  # (name, parameter, the module that holds it) -> whether it decays
+        "matrices": lambda name, p, owner: p.ndim > 1,
+        "all": lambda name, p, owner: True,
+        "nothing": lambda name, p, owner: False,
+        "all-but-biases": lambda name, p, owner: not name.endswith("bias"),
+        "all-but-layer-norm": lambda name, p, owner: not (
+            name.endswith("bias") or isinstance(owner, nn.LayerNorm)),
+        "all-but-torchs-norms": lambda name, p, owner: not (
+            name.endswith("bias") or isinstance(owner, (nn.LayerNorm, nn.RMSNorm))),
+        "all-but-norm-classes": lambda name, p, owner: not (
+            name.endswith("bias") or "norm" in type(owner).__name__.lower()),
+        "all-but-called-LayerNorm": lambda name, p, owner: not (
+            name.endswith("bias") or "LayerNorm" in name),
+        "all-but-called-norm": lambda name, p, owner: not (
+            name.endswith("bias") or "norm" in name.lower()),
+        "all-but-vectors": lambda name, p, owner: p.ndim != 1,
+        "all-but-gains": lambda name, p, owner: not (
+            p.ndim < 2 and (name.endswith("weight") or p.ndim == 0)),
+        "weights": lambda name, p, owner: name.endswith("weight"),
+        "two-axes": lambda name, p, owner: p.ndim == 2,
+        "linear-maps": lambda name, p, owner: p.ndim > 1 and isinstance(owner, maps),
+        "linear-classes": lambda name, p, owner: p.ndim == 2 and isinstance(owner, nn.Linear),
+        "no-embeddings": lambda name, p, owner: p.ndim > 1 and not isinstance(owner, nn.Embedding),
+        "known-classes": lambda name, p, owner: p.ndim > 1 and isinstance(
+            owner, (*maps, nn.Embedding)),
+    }
+
+    def decay_groups(model):
+        decayed, others = [], []
+        for name, parameter in model.named_parameters(remove_duplicate=not shared):
+            if parameter.requires_grad or frozen:
+                owner = model.get_submodule(name.rpartition(".")[0])
+                (decayed if rules[decays](name, parameter, owner) else others).append(parameter)
+        return (others, decayed) if swapped else (decayed, others)
+
+    return decay_groups
+
+
+_GAINS = "Weight decay reaches gains of norms: "
+_BY = " Go by the shape: gains and biases have one axis, whatever they are called."
+
+_knob = partial(Knob, lesson=DIALECTS)
+
+KNOBS = tuple(
+    _knob(id, {"decays": decays, "swapped": False}, sentence, case=case)
+    for id, decays, sentence, case in (
+        ("by-class-layer-norm", "all-but-layer-norm",
+         _GAINS + "only those of the class `nn.LayerNorm` are left out." + _BY, "RMS-19"),
+        ("by-class-of-torch", "all-but-torchs-norms",
+         _GAINS + "only those of torch's own norm classes are left out." + _BY, "RMS-19"),
+        ("by-name-of-class", "all-but-norm-classes",
+         _GAINS + "only those of classes with “norm” in their name are left out." + _BY, "RMS-19"),
+        ("by-name-layer-norm", "all-but-called-LayerNorm",
+         _GAINS + "only names that contain “LayerNorm” are left out." + _BY, "RMS-19"),
+        ("by-name-norm", "all-but-called-norm",
+         _GAINS + "only names that contain “norm” are left out." + _BY, "RMS-19"),
+        ("all-but-biases", "all-but-biases",
+         _GAINS + "only what is called bias is left out." + _BY, "RMS-19"),
+        ("by-name-weight", "weights",
+         _GAINS + "everything called weight decays, and a gain is called weight, too." + _BY,
+         "RMS-19"),
+        ("everything-decays", "all",
+         "Everything decays; gains and biases should not.", "RMS-19"),
+        ("biases-decay", "all-but-gains", "Biases decay; they have one axis, like gains.", ""),
+        ("single-numbers-decay", "all-but-vectors",
+         "A gain that is a single number, without any axis, decays: leave out everything with "
+         "fewer than two axes.", ""),
+        ("nothing-decays", "nothing", "Nothing decays; matrices should.", ""),
+        ("only-two-axes", "two-axes",
+         "The kernels of convolutions do not decay: they have three axes and more, and are linear "
+         "maps as well.", ""),
+        ("embeddings-left-out", "no-embeddings",
+         "The embeddings do not decay; here they do, as every parameter with two axes.", ""),
+        ("linear-maps-only", "linear-maps",
+         "Only classes of linear maps decay; embeddings and matrices of other classes should, "
+         "too.", ""),
+        ("nn-linear-only", "linear-classes",
+         "Only `nn.Linear` decays; so should every parameter with two axes or more.", ""),
+        ("known-classes-only", "known-classes",
+         "Only torch's own classes decay; a matrix that a class of one's own holds should, too.",
+         ""),
+    )
+) + (
+    _knob("groups-swapped", {"swapped": True},
+          "The two lists are in the other order: what decays comes first."),
+    _knob("frozen-listed", {"frozen": True},
+          "Parameters with `requires_grad=False` are listed; they do not train, so they belong "
+          "in neither list."),
+    _knob("shared-listed-twice", {"shared": True},
+          "A matrix that two modules share is listed twice: an optimizer refuses it, or decays it "
+          "twice. `model.parameters()` gives each one once."),
+)
