@@ -1,0 +1,42 @@
+"""Drives of chapter 5: practical checks."""
+
+import numpy as np
+
+from lnres_utils.drives.boxes import NormFailed
+from lnres_utils.drives.common import WrongKind, brief, given
+
+
+def seen(answer, inputs):
+    """``answer(fn, x)`` says of a black box whether something is seen, as True or False."""
+    told = answer(inputs["fn"], inputs["x"].copy())
+    if not isinstance(told, (bool, np.bool_)):
+        raise WrongKind(f"the returned value is {brief(told)}; True or False was expected"
+                        + (": is there a `return`?" if told is None else ""))
+    return {"seen": "yes" if told else "no"}
+
+
+def masked_norm(answer, inputs):
+    """``answer(x, mask, kind[, eps])``."""
+    return {"y": answer(*given(inputs, "x", "mask", "kind", "eps"))}
+
+
+def half_layer_norm(answer, inputs):
+    """``answer(x, gamma, beta[, eps])``."""
+    return {"y": answer(*given(inputs, "x", "gamma", "beta", "eps"))}
+
+
+def norm_test(answer, inputs):
+    """``answer(norm)`` returns if the norm passes the test and raises AssertionError if not."""
+    norm = inputs["norm"]
+    try:
+        returned = answer(norm)
+    except (AssertionError, NormFailed):
+        verdict = "fails"
+    else:
+        verdict = "passes"
+    if not norm.called:
+        raise WrongKind("the test never called the norm")
+    if verdict == "passes" and returned is not None:
+        raise WrongKind(f"the test returned {brief(returned)}; it is to raise an AssertionError, "
+                        "with `assert`, or to return nothing")
+    return {"verdict": verdict}
