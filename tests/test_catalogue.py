@@ -17,9 +17,10 @@ ROOT = Path(__file__).parent.parent
 SUBJECTS = {  # prefix of the items: subject, how many there are, how many an exercise must name
     "LN-": ("feature axis", 16, 13), "AX-14": ("feature axis", 1, 0),
     "RES-": ("residual path", 14, 10), "PP-": ("pre- and post-norm", 12, 7),
+    "RMS-": ("RMSNorm", 14, 12),
 }
 TAUGHT_LATER = {"PP-18"}  # by the chapter on practical checks
-LATER_CHAPTERS = ("rmsnorm", "practical-checks")
+LATER_CHAPTERS = ("practical-checks",)
 ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a report
 
 
