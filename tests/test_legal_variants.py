@@ -1,13 +1,22 @@
 """Whatever a reasonable teacher accepts gets all points, on the notebook's inputs and on others."""
 
 import pytest
-from answers import legal, legal_boxes, legal_checks, legal_choices, legal_residual, legal_wiring
+from answers import (
+    legal,
+    legal_boxes,
+    legal_checks,
+    legal_choices,
+    legal_residual,
+    legal_rmsnorm,
+    legal_wiring,
+)
 from conftest import checked
 
 from lnres_utils import specs
 
 ANSWERS = {**legal.ANSWERS, **legal_residual.ANSWERS, **legal_wiring.ANSWERS,
-           **legal_boxes.ANSWERS, **legal_choices.ANSWERS, **legal_checks.ANSWERS}
+           **legal_boxes.ANSWERS, **legal_choices.ANSWERS, **legal_checks.ANSWERS,
+           **legal_rmsnorm.ANSWERS}
 
 
 @pytest.mark.parametrize("seed", [None, 11])
