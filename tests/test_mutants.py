@@ -32,6 +32,7 @@ FUNCTIONS = {  # what is mutated: the exercises whose reference it is part of
     **{name: (name,) for name in specs.CHAPTERS["residual-path"]},
     **{name: (name,) for name in specs.CHAPTERS["pre-and-post-norm"] if name != "norm_order"},
     "Block": tuple(PLACEMENTS),
+    **{name: (name,) for name in specs.CHAPTERS["rmsnorm"]},
 }
 IMPORTS = """
 import numpy as np
@@ -60,7 +61,7 @@ def source_of(function):
     if function == "Block":
         return inspect.getsource(transformer) + "".join(map(placed, PLACEMENTS))
     if function in vars(arrays) or function in vars(modules):
-        return inspect.getsource(modules if function == "LayerNorm" else arrays)
+        return inspect.getsource(modules if function in vars(modules) else arrays)
     path = Path(__file__).parents[1] / "solutions" / f"{specs.get(function).chapter}.ipynb"
     cell, = (cell.source for cell in nbformat.read(path, as_version=4).cells
              if cell.metadata.get("lnres", {"role": ""}).get("role") is None

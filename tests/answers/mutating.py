@@ -8,7 +8,8 @@ BINARY = {ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add,), ast.Mult: (ast.Div,
           ast.FloorDiv: (ast.Add,)}
 COMPARE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.GtE: ast.Lt, ast.Lt: ast.GtE, ast.Gt: ast.LtE,
            ast.LtE: ast.Gt}
-NUMBERS = {-1: (0, 1, -2), 0: (1, -1), 1: (0, 2, -1), 2: (1, 3), 3: (2,), 1e-5: (1e-3, 0.0)}
+NUMBERS = {-1: (0, 1, -2), 0: (1, -1), 1: (0, 2, -1), 2: (1, 3), 3: (2,), 1e-5: (1e-3, 0.0),
+           1e-6: (1e-5, 0.0)}
 SWAPS = {"mean": ("sum", "max"), "sum": ("mean",), "sqrt": ("square", "abs"), "var": ("std",)}
 
 
