@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from lnres_utils.auditing import rendering
+
 VERDICTS = ("problem", "cannot tell", "info", "ok")  # the gravest first
 
 
@@ -59,9 +61,18 @@ class AuditReport:
 
     @property
     def text(self):
-        lines = [f"{finding.check}: {finding.verdict}. {finding.evidence}"
-                 for finding in self.findings]
-        return "\n".join([f"Audit of {self.subject}", *lines])
+        """A line or more a finding, problems first."""
+        return rendering.as_text(self)
 
     def __str__(self):
         return self.text
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        return rendering.as_html(self)
+
+    def to_dict(self):
+        """Everything, as dicts, lists, strings and numbers that JSON has."""
+        return rendering.as_dict(self)
