@@ -11,6 +11,7 @@ from lnres_utils.drives import practical_checks as drive
 from lnres_utils.drives.boxes import NormBox, NormFailed
 from lnres_utils.specs import LESSONS
 from lnres_utils.specs.norm_family import faulty_layer_norm
+from lnres_utils.specs.sealed import Sealed, label_of
 
 AUDIT = "practical-checks/audit-your-module"
 LABELS = ("passes", "fails")
@@ -119,25 +120,17 @@ KINDS = {
 }
 
 
-class _Asked:
-    """What a norm box calls: the norm, on a copy of x that it may spoil."""
-
-    def __init__(self, norm, label):
-        self._told = {"norm": norm, "label": label}
-
-    def __call__(self, x, gamma, beta, eps):
+def _boxed(norm, label):
+    def ask(x, gamma, beta, eps):
         with np.errstate(all="ignore"):
-            return self._told["norm"](x, gamma, beta, eps), x
+            return norm(x, gamma, beta, eps), x  # which the norm may have changed
 
-
-def label_of(box):
-    """The label of a box that was made here."""
-    return box._ask._told["label"]
+    return NormBox(Sealed(ask, label))
 
 
 def cases(rng):
     """Three norms of each kind, in random order."""
-    made = [Case(label, {"norm": NormBox(_Asked(norm, label))}, kind=kind)
+    made = [Case(label, {"norm": _boxed(norm, label)}, kind=kind)
             for label, kinds in KINDS.items() for kind, three in kinds.items() for norm in three]
     return [made[i] for i in rng.permutation(len(made))]
 

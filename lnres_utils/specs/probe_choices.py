@@ -67,8 +67,8 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
               "that is farther from the truth.", "NUM-13"),
         "b": ("majority-is-right", "a third version in float32 rounds the same mean in the same "
               "way: two that agree may both be off.", "NUM-13"),
-        "d": ("other-rows-decide", "on ordinary rows the two agree. That says nothing about rows "
-              "whose mean is 100,000 times their spread.", "NUM-13"),
+        "d": ("other-rows-decide", "on rows near zero the two agree. That says nothing about rows "
+              "whose mean is a million times their spread.", "NUM-13"),
     },
 }
 

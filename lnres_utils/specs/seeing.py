@@ -7,6 +7,7 @@ import numpy as np
 from lnres_utils.checking import Case, Exercise, Knob, Output
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import LESSONS, seeing_boxes
+from lnres_utils.specs.sealed import label_of
 
 WHO = "practical-checks/who-sees-whom"
 LARGE = 100.0  # the change that shows the most
@@ -220,7 +221,7 @@ def _detector(name, title, kinds, right, ways, sentences, **fields):
     return Exercise(
         name=name, title=title, chapter="practical-checks", titles=LESSONS, lesson=WHO,
         difficulty=2, minutes=15, parameters=("fn", "x"), cases=_cases(kinds), drive=drive.seen,
-        reference=lambda inputs: {"seen": seeing_boxes.label_of(inputs["fn"])},
+        reference=lambda inputs: {"seen": label_of(inputs["fn"])},
         family=_family(right, ways), knobs=_knobs(sentences, fields.pop("of_the_catalogue")),
         groups={"yes": 6, "no": 6}, detector=True, array="truth value",
         outputs={"seen": Output("text")}, **fields)

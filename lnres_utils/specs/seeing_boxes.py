@@ -4,12 +4,11 @@ Every function maps (..., B, T, D) to the same shape, also for complex numbers: 
 of :func:`pulled_back` gives exact derivatives without a second formula.
 """
 
-import weakref
-
 import numpy as np
 
 from lnres_utils import norms
 from lnres_utils.drives.boxes import Box
+from lnres_utils.specs.sealed import Sealed
 
 BATCH, TOKENS = -3, -2
 SIZES = ((3, 5, 8, 2), (5, 7, 6, 3), (7, 9, 4, 4))  # (B, T, D) of x, and the length of a chunk
@@ -20,28 +19,14 @@ CALLS = 80
 STEP = 1e-30  # of the complex-step derivative: exact, nothing is subtracted
 DERIVATIVES = 4096  # the most numbers in an input whose gradient is asked for
 
-_secrets = weakref.WeakKeyDictionary()  # token of a box: its label
-
-
-class _Token:
-    """What a box holds in place of its label."""
-
 
 def boxed(function, label, width):
-    """A box around ``function``; of its label it holds nothing."""
-    token = _Token()
-    _secrets[token] = label
-
-    def ask(*arrays, token=token):
+    """A box around ``function``."""
+    def ask(*arrays):
         with np.errstate(all="ignore"):
             return function(*arrays) if len(arrays) == 1 else pulled_back(function, *arrays)
 
-    return Box(ask, width, CALLS, noun="function", tokens=1)
-
-
-def label_of(box):
-    """The label of a box that was made here."""
-    return _secrets[box._ask.__kwdefaults__["token"]]
+    return Box(Sealed(ask, label), width, CALLS, noun="function", tokens=1)
 
 
 def pulled_back(function, x, dy):
@@ -149,7 +134,7 @@ def chunked(axis):
 
         def norm(x):
             cuts = range(chunk, x.shape[axis], chunk)
-            parts = [norms.normalize(part, axis) for part in np.split(x, cuts, axis)]
+            parts = [norms.normalize(part, (axis, -1)) for part in np.split(x, cuts, axis)]
             return scale(np.concatenate(parts, axis))
 
         return norm
