@@ -88,7 +88,7 @@ def _shift_sentence(same, through, change, mode, dtype):
 def _far_from_zero(subject, mode, through, sentence, facts):
     """The finding where a shift should not matter: does float32 keep to that far from zero?"""
     x = (probing.draw(subject, 4, size=1.0, examples=4) + FAR).float().double()
-    try:
+    try:  # the truth is asked near zero, as some modules compute in float32 whatever they get
         truth, = outputs(subject, x - FAR, dtype=torch.float64, mode=mode)
         single = subject.run(x, dtype=torch.float32, mode=mode).double()
     except ModuleRaised:  # it runs in one dtype only: there is nothing to compare
@@ -98,7 +98,7 @@ def _far_from_zero(subject, mode, through, sentence, facts):
         return "problem", (f"{sentence}; but in float32, for rows of mean {FAR:.0f} and spread 1, "
                            "the output is not finite: the variance is lost, as by E[x²] − E[x]²"
                            ), facts
-    truth = truth + FAR * through  # asked near zero: some modules compute in float32 whatever they get
+    truth = truth + FAR * through
     allowed = probing.ROUNDING * probing.sensitivity(subject, x, torch.float32, mode)
     error = largest(single - truth)
     facts |= {"offset": FAR, "error": error, "tolerance": allowed}

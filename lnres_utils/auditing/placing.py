@@ -1,7 +1,5 @@
 """Where the norms of a block stand: the question of the check "placement"."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import torch
 
@@ -9,9 +7,11 @@ from lnres_utils.auditing import probing
 from lnres_utils.auditing.norms_found import is_norm, norm_mode
 from lnres_utils.auditing.placement import UNKNOWN, order_of_function
 from lnres_utils.auditing.probing import CannotTell, outputs, rms, short
-from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.auditing.stacks import calls_of, hooked, row_before
+from lnres_utils.auditing.subject import ModuleRaised, Subject
 
 CARRIED = ("pre", "pre or sandwich", "sandwich", "res-post", "parallel")  # the skip carries x
+ORDERS = (*CARRIED, "post", "skip-from-norm")
 SENTENCES = {
     "norm": "the input is normalized before anything else is done with it",
     "pre": "x + f(norm(x)): a skip carries the input, each update reads it through a norm",
@@ -46,7 +46,11 @@ def placement(subject):
     label, extra = _label(subject, facts)
     facts |= {"placement": label, **extra}
     base, _, final = label.partition(" + ")
-    sentence = f"{label}: {SENTENCES[base]}" + ("; a last norm stands behind it" if final else "")
+    sentence = f"{label}: {SENTENCES[base]}"
+    if extra.get("blocks"):
+        sentence += f"; so each of {extra['blocks']} blocks in a row"
+    if final:
+        sentence += f"; a last norm stands behind {'them' if extra.get('blocks') else 'it'}"
     if extra.get("mixes"):
         sentence += f"; {extra['mixes']}"
     if "update at 1" in facts:
@@ -67,7 +71,8 @@ def _updates(subject):
             "growth": rms(y_large) / max(rms(y), probing.LEAST)}
 
 
-def _label(subject, facts):
+def _label(subject, facts, inside=False):
+    """(label, more facts); ``inside`` a stack, a block is not itself taken for one."""
     if not facts["same shape"]:
         if facts["invariant"]:
             return "norm", {}
@@ -76,6 +81,9 @@ def _label(subject, facts):
     if facts["growth"] > 30 and facts["update at 100"] > 30 * facts["update at 1"]:
         return "none", {}
     view = _Tokens(subject)
+    in_a_row = None if inside else _order_of_a_row(subject, view)
+    if in_a_row is not None:
+        return in_a_row
     try:
         return _order(subject, view), {}
     except ValueError as error:
@@ -89,6 +97,37 @@ def _label(subject, facts):
         except ValueError:
             pass
     return _order_of_one_token(view, facts), {}
+
+
+def _order_of_a_row(subject, view):
+    """(label, facts) of blocks in a row: the order of the first and the last of them, if one."""
+    y, calls = calls_of(subject, subject.x.narrow(view.order[0], 0, view.batch))
+    row = row_before(y, calls)
+    if len(row) < 2:
+        return None
+    final = _label_of_call(subject, row[-1]) == "norm"
+    inner = row[:-1] if final else row
+    first = next(((at, label) for at, call in enumerate(inner)
+                  if (label := _label_of_call(subject, call)) in ORDERS), None)
+    if first is None:
+        return None
+    start, label = first
+    last = _label_of_call(subject, inner[-1])
+    if last != label or len(inner) - start < 2:
+        return None
+    count = len(inner) - start
+    return label + (" + final norm" if final else ""), {"blocks": count}
+
+
+def _label_of_call(subject, call):
+    """The label of a submodule with the arguments of one call of it, or None."""
+    try:
+        with Subject(call.module, call.x, call.args, call.kwargs, subject.axes) as inner:
+            if norm_mode(inner) is not None:
+                return "norm"
+            return _label(inner, _updates(inner), inside=True)[0]
+    except (CannotTell, ModuleRaised, ValueError, TypeError):
+        return None
 
 
 def _order_of_one_token(view, facts):
@@ -169,6 +208,8 @@ def _order(subject, view):
     order = order_of_function(view, view.shape, surface=affordable)
     if order in CARRIED and order != "res-post":
         return order
+    if order == "res-post" and _fades(view):
+        return "pre or sandwich"
     if order == "res-post":
         if len(view.positions) > 1:
             raise CannotTell("a skip carries the input and an update sees the size of the tokens: "
@@ -177,6 +218,27 @@ def _order(subject, view):
     if order in (UNKNOWN, "post"):
         return _behind_final_norm(subject, view, order, affordable) or order
     return order
+
+
+def _fades(view):
+    """Whether the size of other tokens matters only beside the updates, and less as these fade.
+
+    In several blocks in a row, of which each reads the stream through a norm, the size of a token
+    decides how much its direction is changed by the blocks before: by one over the size. A norm
+    that stands behind the updates only lets the sizes through, in another way at each of them.
+    """
+    rng = np.random.default_rng(0)
+    x, other = rng.normal(size=(2, max(view.shape[0], 4), *view.shape[1:])) + 1 / 3
+    others = np.ones((view.shape[1], 1))
+    others[:-1] = 5
+    other[:, -1] = x[:, -1]
+    found = []
+    for size in (3, 12, 48, 192):
+        y, scaled, turned = (view(size * each)[:, -1] for each in (x, others * x, other))
+        found.append(np.linalg.norm(scaled - y) / max(np.linalg.norm(turned - y), probing.LEAST))
+    first, second, third = (a / max(b, probing.LEAST) for a, b in zip(found, found[1:],
+                                                                     strict=False))
+    return first < 5 and 3 < second < 5 and 3.6 < third < 4.4
 
 
 def _products(subject, shape):
@@ -199,6 +261,7 @@ def _behind_final_norm(subject, view, order, affordable):
         except (ValueError, ModuleRaised):
             continue
         if found in CARRIED:
+            found = "pre or sandwich" if found == "res-post" and _fades(inner) else found
             return f"{found} + final norm"
     x = torch.from_numpy(np.random.default_rng(6).normal(size=view.shape))
     if view.shape[-1] > 2 and is_norm(view.tensors, 1e9 * x, 1e-6):  # updates are nothing there
@@ -208,30 +271,11 @@ def _behind_final_norm(subject, view, order, affordable):
 
 def _last_modules(subject, view):
     """Submodules that give the module's own output, the innermost first."""
-    seen = []
-
-    def keep(module, inputs, output):
-        if inputs and all(isinstance(each, torch.Tensor) for each in (inputs[0], output)):
-            seen.append((module, output.detach() if inputs[0].shape == output.shape else None))
-
-    modules = [each for root in subject.roots for each in root.modules() if each is not root]
-    x = subject.x.double().narrow(view.order[0], 0, view.batch)
-    y = subject.run(x, dtype=torch.float64, around=_hooked(modules, keep))
-    found = [module for module, output in seen if output is not None
-             and output.shape == y.shape and torch.equal(output, y)]
+    y, calls = calls_of(subject, subject.x.narrow(view.order[0], 0, view.batch))
+    found = [call.module for call in calls if call.y.shape == y.shape and torch.equal(call.y, y)]
     return list(dict.fromkeys(found))[:3]
-
-
-@contextmanager
-def _hooked(modules, hook):
-    handles = [module.register_forward_hook(hook) for module in modules]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _passed_by(module):
     """A context in which a submodule gives back its input."""
-    return _hooked([module], lambda module, inputs, output: inputs[0])
+    return hooked([module], lambda module, args, kwargs, output: args[0])

@@ -64,16 +64,14 @@ def as_html(report):
 
 def _row(finding):
     cell = ("text-align:left;vertical-align:top;padding:.35em .8em .35em 0;"
-            "border-top:1px solid rgba(128,128,128,.45)")
+            "border-top:1px dotted")
     weight = "bold" if finding.verdict == "problem" else "normal"
     symbol = f'<span aria-hidden="true">{SYMBOLS[finding.verdict]}</span>'
-    evidence = f"<strong>{_code(_flat(finding.evidence))}</strong>" if weight == "bold" else (
-        _code(_flat(finding.evidence)))
     return ('<tr style="background:none">'
             f'<th scope="row" style="{cell};font-weight:{weight};white-space:nowrap;width:1%">'
             f"{symbol} {escape(finding.verdict)}<br>{escape(finding.check)}</th>"
             f'<td style="{cell};font-weight:normal;white-space:normal;overflow-wrap:anywhere">'
-            f"{evidence}</td></tr>")
+            f"{_code(_flat(finding.evidence))}</td></tr>")
 
 
 def plain(value):
