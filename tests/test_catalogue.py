@@ -18,8 +18,13 @@ SUBJECTS = {  # prefix of the items: subject, how many there are, how many an ex
     "LN-": ("feature axis", 16, 13), "AX-14": ("feature axis", 1, 0),
     "RES-": ("residual path", 14, 10), "PP-": ("pre- and post-norm", 12, 7),
     "RMS-": ("RMSNorm", 14, 12),
+    "NUM-": ("practical checks", 8, 5), "AX-0": ("practical checks", 7, 2),
+    "AX-10": ("practical checks", 1, 0), "AX-11": ("practical checks", 1, 0),
+    "CHK-": ("practical checks", 3, 3),
 }
-TAUGHT_LATER = {"PP-18"}  # by the chapter on practical checks
+TAUGHT_LATER = {  # by the audit
+    "PP-18", "NUM-04", "NUM-05", "NUM-07", "AX-02", "AX-03", "AX-04", "AX-07", "AX-09", "AX-10",
+    "AX-11"}
 LATER_CHAPTERS = ("practical-checks",)
 ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a report
 

@@ -33,6 +33,7 @@ FUNCTIONS = {  # what is mutated: the exercises whose reference it is part of
     **{name: (name,) for name in specs.CHAPTERS["pre-and-post-norm"] if name != "norm_order"},
     "Block": tuple(PLACEMENTS),
     **{name: (name,) for name in specs.CHAPTERS["rmsnorm"]},
+    **{name: (name,) for name in ("masked_norm", "half_layer_norm")},
 }
 IMPORTS = """
 import numpy as np

@@ -34,9 +34,9 @@ def masked(rng):
     zeros["x"][~zeros["mask"]] = 0
     constant = padded(rng, (3, 5), 6, 4)
     constant["x"][constant["mask"]] = rows.SAME
-    one_empty, all_empty = padded(rng, (3, 0, 5), 6, 4), padded(rng, (0, 0), 5, 3)
+    one_empty, all_empty = padded(rng, (3, 0, 1), 6, 4), padded(rng, (0, 0), 5, 3)
     return [
-        *each("real tokens", {"eps": 1e-5}, (4, 2, 6), 7, 5),
+        *each("real tokens", {"eps": 1e-5}, (4, 1, 6), 7, 5),
         *[Case("real tokens", {**zeros, "kind": kind, "eps": 1e-5})
           for kind in ("batch", "instance")],
         *[Case("real tokens", {**_with_holes(rng, holes), "kind": kind, "eps": 1e-5})
