@@ -51,8 +51,10 @@ def gradients(subject):
 
 def _gradients(subject, parameters, draw):
     """The gradients of the parameters, None where there is none."""
-    dtype = probing.precise(subject) if subject.x.is_floating_point() else None
-    x = probing.draw(subject, 10 + draw, examples=2) if dtype is not None else subject.x
+    dtype, x = None, subject.x
+    if x.is_floating_point():  # no wider than it takes: three copies of all parameters are alive
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        x = probing.draw(subject, 10 + draw, examples=2)
     kept = []
 
     @contextmanager
