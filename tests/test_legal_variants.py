@@ -4,6 +4,7 @@ import pytest
 from answers import (
     legal,
     legal_boxes,
+    legal_bug_hunt,
     legal_checks,
     legal_choices,
     legal_residual,
@@ -16,7 +17,7 @@ from lnres_utils import specs
 
 ANSWERS = {**legal.ANSWERS, **legal_residual.ANSWERS, **legal_wiring.ANSWERS,
            **legal_boxes.ANSWERS, **legal_choices.ANSWERS, **legal_checks.ANSWERS,
-           **legal_rmsnorm.ANSWERS}
+           **legal_rmsnorm.ANSWERS, **legal_bug_hunt.ANSWERS}
 
 
 @pytest.mark.parametrize("seed", [None, 11])

@@ -272,7 +272,8 @@ def _padding(model, blocks, inputs):
     _has_part("the model", model, "summary")
     result = model.summary(torch.from_numpy(inputs["tokens"]))
     if not isinstance(result, torch.Tensor):
-        raise WrongKind(f"`summary` returned {brief(result)}; a tensor of shape (B, D) was "
+        raise WrongKind("`summary` returned None: is there a `return`?" if result is None else
+                        f"`summary` returned {brief(result)}; a tensor of shape (B, D) was "
                         "expected")
     return {"summary": array(result)}
 

@@ -90,6 +90,11 @@ def _norm_order(rng):
     return specs.get("norm_order").cases(rng)[0].inputs
 
 
+def _tiny_transformer(rng):
+    cases = specs.get("TinyTransformer").cases(rng)
+    return cases[rng.integers(len(cases))].inputs
+
+
 def _block(rng, **more):
     kinds = ["active", "active", "active", "zero", "constant"]
     shape = (*rng.integers(2, 7, 2), rng.integers(8, 13))
@@ -135,6 +140,7 @@ GENERATORS = {
     "PreNormStack": _stack,
     "warmup_rate": _warmup,
     "norm_order": _norm_order,
+    "TinyTransformer": _tiny_transformer,
 }
 
 
