@@ -4,18 +4,16 @@ Only the probe of the key gives one result for the first and another for the sec
 """
 
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 from conftest import checked
+from test_choices import QUESTION, ROOT
 
 from lnres_utils import norms
 from lnres_utils.specs.probe_choices import BELIEFS, LESSON, RIGHT
 
-ROOT = Path(__file__).parents[1]
-QUESTION = re.compile(r"^\*\*\d+\. `(\w+)`\*\* (.+)\n\n((?:- \*\*[a-d]\*\* .+\n?){4})", re.M)
 B, T, D = 4, 9, 6
 
 

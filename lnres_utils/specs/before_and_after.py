@@ -4,9 +4,8 @@ The questions stand in the notebook. Here are the right letter of each and, for 
 the belief behind it.
 """
 
-from lnres_utils.checking import Case, Exercise, Knob, Output
-from lnres_utils.drives import choices as drive
-from lnres_utils.specs import LESSONS
+from lnres_utils.checking import Exercise
+from lnres_utils.specs import LESSONS, questions
 
 RIGHT = {
     "axes": "c", "after_training": "d", "shape_of_values": "b", "batch_size": "a",
@@ -154,38 +153,13 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
               "infinity.", "NUM-01"),
     },
 }
-KNOBS = tuple(
-    Knob(id, {question: letter}, f"`{question}`: {sentence}", LESSON[question], case)
-    for question, letters in BELIEFS.items() for letter, (id, sentence, case) in letters.items())
-
-
-def cases(rng):
-    """One case a question; nothing is random here."""
-    asked = " ".join(RIGHT)
-    return [Case(name, {"questions": name, "asked": asked, "letters": "abcd"}) for name in RIGHT]
-
-
-def reference(inputs):
-    """The right letter of the question asked."""
-    return {name: RIGHT[name] for name in inputs["questions"].split()}
-
-
-def family(**beliefs):
-    """Somebody with these beliefs."""
-
-    def concepts():
-        return {**RIGHT, **beliefs}
-
-    return concepts
 
 
 def _inventory(name, title, minutes, hints, **more):
     return Exercise(
         name=name, title=title, chapter="before-and-after", lesson="welcome/how-to-use",
-        titles=LESSONS, difficulty=1, minutes=minutes, parameters=(), cases=cases,
-        drive=drive.choices, reference=reference, family=family,
-        groups=dict.fromkeys(RIGHT, 1), outputs={name: Output("text") for name in RIGHT},
-        array="letter", separate=True, hints=hints, **more)
+        titles=LESSONS, difficulty=1, minutes=minutes, hints=hints, **questions.asking(RIGHT),
+        **more)
 
 
 _EXERCISES = (
@@ -196,7 +170,7 @@ _EXERCISES = (
                "A \"?\" is an honest answer: it counts as a point still to be won.",
                "The dict needs a letter for each of the sixteen names above the cell.")),
     _inventory(
-        "concepts_after", "Sixteen questions, after", 15, knobs=KNOBS,
+        "concepts_after", "Sixteen questions, after", 15, knobs=questions.knobs(BELIEFS, LESSON),
         hints=("Answer from memory first; then check, and read what the report says.",
                "Each wrong letter is a belief that somebody holds. The report names the belief and "
                "the lesson whose cells speak against it.",

@@ -3,8 +3,7 @@
 The questions stand in the notebook; the tests run every probe on every pair.
 """
 
-from lnres_utils.checking import Exercise, Output
-from lnres_utils.drives import choices as drive
+from lnres_utils.checking import Exercise
 from lnres_utils.specs import LESSONS, questions
 
 WHO = "practical-checks/who-sees-whom"
@@ -74,10 +73,8 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
 
 EXERCISE = Exercise(
     name="choose_probe", title="Choose the probe", chapter="practical-checks", titles=LESSONS,
-    lesson=WHO, difficulty=2, minutes=12, parameters=(), cases=questions.cases(RIGHT),
-    drive=drive.choices, reference=questions.reference(RIGHT), family=questions.family(RIGHT),
-    knobs=questions.knobs(BELIEFS, LESSON), groups=dict.fromkeys(RIGHT, 1),
-    outputs={name: Output("text") for name in RIGHT}, array="letter", separate=True,
+    lesson=WHO, difficulty=2, minutes=12, knobs=questions.knobs(BELIEFS, LESSON),
+    **questions.asking(RIGHT),
     hints=(
         "For each probe ask twice: what does it give for the first function, and what for the "
         "second? Only where the two answers differ does it tell them apart.",

@@ -1,23 +1,26 @@
 """What exercises with letters to choose share: cases, right letters, and beliefs as knobs."""
 
-from lnres_utils.checking import Case, Knob
+from lnres_utils.checking import Case, Knob, Output
+from lnres_utils.drives import choices as drive
 
 
-def cases(right, letters="abcd"):
-    """``cases(rng)``: one case a question; nothing is random here."""
+def asking(right, letters="abcd"):
+    """The fields of an Exercise that asks for these letters; nothing in it is random.
+
+    Parameters
+    ----------
+    right : {question: right letter}
+    letters : str, the choices
+    """
     asked = " ".join(right)
-    return lambda rng: [Case(name, {"questions": name, "asked": asked, "letters": letters})
-                        for name in right]
-
-
-def reference(right):
-    """``reference(inputs)``: the right letter of the question asked."""
-    return lambda inputs: {name: right[name] for name in inputs["questions"].split()}
-
-
-def family(right):
-    """``family(**beliefs)``: somebody with these beliefs."""
-    return lambda **beliefs: lambda: {**right, **beliefs}
+    inputs = [{"questions": name, "asked": asked, "letters": letters} for name in right]
+    return {
+        "parameters": (), "drive": drive.choices, "array": "letter", "separate": True,
+        "cases": lambda rng: [Case(each["questions"], each) for each in inputs],
+        "reference": lambda inputs: {name: right[name] for name in inputs["questions"].split()},
+        "family": lambda **beliefs: lambda: {**right, **beliefs},
+        "groups": dict.fromkeys(right, 1), "outputs": {name: Output("text") for name in right},
+    }
 
 
 def knobs(beliefs, lessons):

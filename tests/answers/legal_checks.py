@@ -7,8 +7,6 @@ import torch
 from answers import legal
 from torch.nn import functional
 
-from lnres_utils.specs.probe_choices import RIGHT
-
 # Detectors: ways to change a part of x, ways to compare, and other questions altogether.
 
 
@@ -336,12 +334,4 @@ ANSWERS = {
                                          half_with_wide_reductions)}},
     "norm_test": {**TESTS, **{name: wrap(_test_by(_assert, (2, 3, 5)))
                               for name, wrap in legal.CALLABLES.items()}},
-    "choose_probe": {
-        "a dict": lambda: dict(RIGHT),
-        "upper case": lambda: {name: letter.upper() for name, letter in RIGHT.items()},
-        "blanks": lambda: {name: f" {letter} " for name, letter in RIGHT.items()},
-        "another order": lambda: dict(reversed(RIGHT.items())),
-        "by name": lambda: dict(**RIGHT),
-        "from one string": lambda: dict(zip(RIGHT, "".join(RIGHT.values()), strict=True)),
-    },
 }
