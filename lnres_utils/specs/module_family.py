@@ -21,8 +21,8 @@ def faulty_module(
         nor trained), "eps" (epsilon trains too), "column" (shape (1, D))
     detached : the statistics carry no gradient
     biased : whether there is a bias, too
-    inside : "wide" (all in float32 at least), "narrow" (all in the input's dtype), or
-        "wide-statistics" (only the statistics are wide)
+    inside : "wide" (all in float32 at least), "narrow" (all in the input's dtype), "float32" (also
+        for float64), or "wide-statistics" (only the statistics are wide)
     cast : the input's dtype comes back at the "end", "before-gain", "before-gain-only" (a wider
         gain widens it again), or "never"
     """
@@ -55,8 +55,8 @@ def faulty_module(
 
         def forward(self, x):
             gain, bias = *(getattr(self, name) for name in self.names), *(0, 0)[: not biased]
-            wide = torch.promote_types(x.dtype, torch.float32) if inside == "wide" else x.dtype
-            hidden = x.to(wide)
+            wide = torch.promote_types(x.dtype, torch.float32)
+            hidden = x.to({"wide": wide, "float32": torch.float32}.get(inside, x.dtype))
             if affine == "before":
                 return self._normalize(hidden * gain + bias, x.dtype).to(x.dtype)
             z = self._normalize(hidden, x.dtype)

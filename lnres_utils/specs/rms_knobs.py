@@ -66,7 +66,7 @@ MEAN_SQUARE = (
           masks=("scale-rounded",)),
     _knob("no-root", {"spread": "var"},
           "x is divided by the mean square; it should be divided by its square root.",
-          masks=("eps_place",)),
+          masks=("eps_place", "float64-narrowed")),
     _knob("unbiased-mean-square", {"ddof": 1},
           "The sum of squares is divided by D − 1; a mean square divides by D."),
 )
@@ -109,7 +109,7 @@ DEFAULT_EPSILON = (
 GAIN = (
     _knob("gain-before-statistic", {"affine": "before"},
           "The gain multiplies x before its mean square is taken; it belongs after, on the "
-          "normalized values.", "S3-gain-before-statistic", masks=("cast",)),
+          "normalized values.", "S3-gain-before-statistic", masks=("cast", "float64-narrowed")),
     _knob("gain-missing", {"affine": "none"}, "The gain γ is not applied.",
           masks=("init", "nothing-trains", "rounded-before-gain", "gain-widens")),
 )
@@ -192,6 +192,9 @@ _PRECISION = (
           "The mean square is taken in half precision: squares above 65504 overflow float16, and "
           "the rows come out as zeros. Take it in float32.", "NUM-01", HALF,
           masks=("rounded-before-gain",)),
+    _knob("float64-narrowed", {"inside": "float32"},
+          "A float64 input is narrowed to float32, as by `.float()`: its large squares overflow "
+          "there. Take the wider of float32 and the input's dtype.", "", DIALECTS),
     _knob("scale-rounded", {"inside": "wide-statistics"},
           "The mean square is taken in float32, but its root is rounded to the input's dtype "
           "before x is divided by it: keep everything in float32 up to the end.", "RMS-09",

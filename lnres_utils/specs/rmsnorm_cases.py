@@ -18,6 +18,7 @@ from lnres_utils.specs.feature_axis_cases import (
     with_outliers,
 )
 
+HUGE = 1e25  # float64 holds the squares of such numbers, float32 does not
 MARGIN = 0.02  # of the distance between two half-precision numbers; float32 errs by a thousandth
 
 
@@ -55,6 +56,7 @@ def rms_norm(rng):
         values(hidden_states(rng, (2, 3, 5))),
         values(narrow(rng, (3, 2, 6))),
         values(with_outliers(rng, (2, 3, WIDE))),
+        values(HUGE * hidden_states(rng, (2, 3, 4))),
         with_gain("gain", hidden_states(rng, (3, 2, 5)), eps=1e-6),
         Case("default epsilon", small(2, 4, 5)),
         Case("default epsilon", single(small(3, 2, 6))),
@@ -135,6 +137,7 @@ def module(rng):
         Case("forward", inputs("forward", hidden_states(rng, (4, 6)), **visible)),
         Case("forward", inputs("forward", narrow(rng, (3, 4, 6)), eps=1e-6)),
         Case("forward", inputs("forward", with_outliers(rng, (2, 3, WIDE)), eps=1e-6)),
+        Case("forward", inputs("forward", HUGE * hidden_states(rng, (3, 2, 4)), eps=1e-6)),
         Case("forward", inputs("forward", zeros, **visible)),
         Case("forward", inputs("eval", near_epsilon(rng, (3, 2, 5)), **visible)),
         Case("forward", single(inputs("forward", near_epsilon(rng, (2, 3, 5)), **visible))),
