@@ -1,5 +1,6 @@
 """Do zeros behind a sequence change the output at its real positions?"""
 
+import itertools
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,7 @@ from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.trees import mapped, tensors
 from lnres_utils.auditing.wording import MODES, basis, in_modes, joined
 
+MOST_WAYS = 16
 FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
 
 
@@ -83,15 +85,21 @@ def _asked(subject, letter, mode):
         own = subject.x, subject.args, subject.kwargs
         if scale.differ(run(*own), run(*own, seed=subject.seed + 1)):
             raise CannotPad("random draws hide what padding does.")
-    by_length = _arguments_with_positions(subject, letter)
-    makers = [_shortened] if by_length else [_appended, _shortened]
-    reasons = []
-    for maker in makers:
+    makers = [_shortened] if _have_positions(subject, letter) else [_appended, _shortened]
+    best, reasons = None, []
+    for trial in (trial for maker in makers for trial in maker(subject, letter)):
         try:
-            return _compared(maker(subject, letter), subject.axis(letter), run, scale)
+            facts = _compared(trial, subject.axis(letter), run, scale)
         except (ModuleRaised, CannotPad) as error:
             reasons.append(error)
-    raise reasons[0]
+            continue
+        best = facts if best is None or facts["gap"] < best["gap"] else best
+        if trial.short[0] is subject.x or best["gap"] <= scale.tolerance:
+            break
+    if best is None:
+        raise reasons[0] if reasons else CannotPad(f"x has one position along {letter}, and the "
+                                                   "module takes no more.")
+    return best
 
 
 def _compared(trial, axis, run, scale):
@@ -123,27 +131,53 @@ def _appended(subject, letter):
     axis, x = subject.axis(letter), subject.x
     length = x.shape[axis]
     long = torch.cat([x, torch.zeros_like(x)], axis)
-    return Trial(length, length, (x, subject.args, subject.kwargs),
-                 {"": (long, subject.args, subject.kwargs)})
+    yield Trial(length, length, (x, subject.args, subject.kwargs),
+                {"": (long, subject.args, subject.kwargs)})
 
 
 def _shortened(subject, letter):
+    """Trials with the first half of the positions, and with the second half zero.
+
+    Where the batch or the features are as many as the positions, there are several ways to take
+    the first half of an argument.
+    """
     axis, x = subject.axis(letter), subject.x
     length = x.shape[axis]
-    if length < 2:
-        raise CannotPad(f"x has one position along {letter}, and the module takes no more.")
     real = (length + 1) // 2
-
-    def cut(tensor):
-        for each in range(tensor.ndim):
-            if tensor.shape[each] == length:
-                tensor = tensor.narrow(each, 0, real)
-        return tensor
-
-    short = x.narrow(axis, 0, real), mapped(subject.args, cut), mapped(subject.kwargs, cut)
+    if length < 2:
+        return
     long = x.clone()
     long.narrow(axis, real, length - real).zero_()
-    calls = {"": (long, subject.args, subject.kwargs)}
+    calls = {"": (long, subject.args, subject.kwargs),
+             **_marked(subject, long, length, real)}
+    given = tensors([subject.args, subject.kwargs])
+    is_clear = list(x.shape).count(length) == 1
+    ways = [_ways_to_cut(each, length, is_clear) for each in given]
+    for chosen in itertools.islice(itertools.product(*ways), MOST_WAYS):
+        if not is_clear and real == 1 and any(chosen):
+            raise CannotPad(f"x has {length} positions along {letter} and {length} along another "
+                            "axis: the axes of the arguments cannot be told; use another length.")
+        axes = iter(chosen)
+
+        def cut(tensor, axes=axes):
+            for each in next(axes):
+                tensor = tensor.narrow(each, 0, real)
+            return tensor
+
+        short = x.narrow(axis, 0, real), mapped(subject.args, cut), mapped(subject.kwargs, cut)
+        yield Trial(real, length - real, short, calls)
+
+
+def _ways_to_cut(tensor, length, is_clear):
+    """Sets of axes of an argument that may be those of positions, the likeliest first."""
+    axes = [each for each in range(tensor.ndim) if tensor.shape[each] == length]
+    ways = [axes] if is_clear else [axes, *([each] for each in reversed(axes)), []]
+    return [way for place, way in enumerate(ways) if way not in ways[:place]]
+
+
+def _marked(subject, long, length, real):
+    """Calls in which the masks mark the padding, by what they hold there."""
+    calls = {}
     for fill in FILLS:
         named = []
 
@@ -162,7 +196,7 @@ def _shortened(subject, letter):
             names = [name for name, value in subject.kwargs.items()
                      if any(each is value for each in named)]
             calls[f"{' and '.join(names) or 'a mask'} = {fill}"] = call
-    return Trial(real, length - real, short, calls)
+    return calls
 
 
 def _has_row_for_each_example(tensor, subject, length):
@@ -170,13 +204,7 @@ def _has_row_for_each_example(tensor, subject, length):
     return tensor.ndim > 1 and tensor.shape[0] in (1, batch) and tensor.shape[-1] == length
 
 
-def _arguments_with_positions(subject, letter):
+def _have_positions(subject, letter):
     """Whether an argument has an axis as long as x has positions."""
     length = subject.x.shape[subject.axis(letter)]
-    found = [each for each in tensors([subject.args, subject.kwargs]) if length in each.shape]
-    others = [each for each in subject.axes if each != letter
-              and subject.x.shape[subject.axis(each)] == length]
-    if found and others:
-        raise CannotPad(f"x has as many positions along {letter} as along {others[0]}: which axes "
-                        "of the arguments are positions cannot be told; use another length.")
-    return bool(found)
+    return any(length in each.shape for each in tensors([subject.args, subject.kwargs]))

@@ -65,6 +65,13 @@ class ProcessState:
         torch.backends.mha.set_fastpath_enabled(self.fast_path)
 
 
+def seed_torch(seed):
+    """As ``torch.manual_seed``, which also notes the call for devices that are not there."""
+    torch.default_generator.manual_seed(seed)
+    if _has_cuda():
+        torch.cuda.manual_seed_all(seed)
+
+
 def _has_cuda():
     return torch.cuda.is_available() and torch.cuda.is_initialized()
 
@@ -88,6 +95,9 @@ class ModuleState:
                            if isinstance(value, (dict, list, set))]
         self.generators = [(value, _state_of(value)) for _, attributes in self.attributes
                            for value in attributes.values() if _state_of(value) is not None]
+        self.numbers = [(module, name) for module, attributes in self.attributes
+                        for name, value in attributes.items()
+                        if name not in HELD and _holds_numbers(value)]
         for each in self.parameters:
             each.grad = None
 
@@ -118,9 +128,8 @@ class ModuleState:
             for name, buffer in attributes["_buffers"].items():
                 if buffer is not None:
                     module._buffers[name] = clones.setdefault(id(buffer), converted(buffer, dtype))
-            for name, value in attributes.items():
-                if name not in HELD and _holds_numbers(value):
-                    module.__dict__[name] = converted(value, dtype)
+        for module, name in self.numbers:
+            module.__dict__[name] = converted(module.__dict__[name], dtype)
 
     def buffers(self):
         """The buffers of the last run, by name."""
@@ -147,6 +156,8 @@ class ModuleState:
 
 
 def _refill(container, content):
+    if not container and not content:
+        return
     if isinstance(container, list):
         container[:] = content
     else:

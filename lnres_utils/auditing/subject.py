@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lnres_utils.auditing.changes import lengthened, redrawn
-from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of
+from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of, seed_torch
 from lnres_utils.auditing.trees import converted, first_tensor, mapped
 
 AXES = "BTHWCD"  # batch, positions, features
@@ -149,11 +149,14 @@ class Subject:
             axis, size = self.axis(letter), 2 if letter == "B" else 4
             if self.x.shape[axis] > 1:
                 continue
+            while size in self.x.shape:  # axes of one size could be taken for each other
+                size += 1
             generator = torch.Generator().manual_seed(self.seed + axis)
             x = lengthened(self.x, axis, size, self.x, generator)
             ways = [(self.args, self.kwargs)]
             if letter == "B":
-                ways.append((mapped(self.args, _doubled), mapped(self.kwargs, _doubled)))
+                ways.append([mapped(each, lambda tensor, size=size: _repeated(tensor, size))
+                             for each in (self.args, self.kwargs)])
             if self._takes(x, ways):
                 kind = "example" if letter == "B" else f"position along {letter}"
                 self.remarks.append(f"x has one {kind}; {size - 1} of new numbers were added.")
@@ -197,7 +200,7 @@ class Subject:
 @contextmanager
 def _quietly(seed, grad):
     """The surroundings of a call: seeded, no warnings, no autocast unless a check asks for it."""
-    torch.manual_seed(seed)
+    seed_torch(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)
     with (warnings.catch_warnings(), torch.inference_mode(False), torch.set_grad_enabled(grad),
@@ -206,10 +209,10 @@ def _quietly(seed, grad):
         yield
 
 
-def _doubled(tensor):
-    """An argument with one row for one example, for two."""
+def _repeated(tensor, count):
+    """An argument with one row for one example, for several."""
     has_one_row = tensor.ndim > 0 and tensor.shape[0] == 1
-    return tensor.repeat(2, *[1] * (tensor.ndim - 1)) if has_one_row else tensor
+    return tensor.repeat(count, *[1] * (tensor.ndim - 1)) if has_one_row else tensor
 
 
 def one_line(error):
