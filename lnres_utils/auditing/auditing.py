@@ -1,8 +1,15 @@
 """``audit``: the practical checks, asked of any module or function."""
 
+from lnres_utils.auditing.constant_rows import constant_rows
+from lnres_utils.auditing.dtypes import autocast
+from lnres_utils.auditing.epsilon import epsilon
 from lnres_utils.auditing.examples import examples
+from lnres_utils.auditing.gradients import gradients
+from lnres_utils.auditing.half import half
+from lnres_utils.auditing.invariance import scale, shift
 from lnres_utils.auditing.modes import modes
 from lnres_utils.auditing.padding import padding
+from lnres_utils.auditing.placing import placement
 from lnres_utils.auditing.report import AuditReport, Finding
 from lnres_utils.auditing.subject import ModuleRaised, Subject
 from lnres_utils.auditing.tokens import causality, tokens
@@ -13,6 +20,14 @@ CHECKS = {  # name -> function (subject) -> Finding; in the order of the report
     "causality": causality,
     "modes": modes,
     "padding": padding,
+    "scale": scale,
+    "shift": shift,
+    "placement": placement,
+    "epsilon": epsilon,
+    "half": half,
+    "constant rows": constant_rows,
+    "autocast": autocast,
+    "gradients": gradients,
 }
 
 
@@ -51,6 +66,7 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
         try:
             subject.run()
             subject.check_parameters()
+            subject.enlarge()
         except ModuleRaised as error:
             raise ValueError(f"{subject.name} raised on x of shape {tuple(x.shape)}: "
                              f"{error}") from error.__cause__
