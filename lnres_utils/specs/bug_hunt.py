@@ -255,7 +255,8 @@ EXERCISE = Exercise(
     outputs={
         "y": Output(tolerance=1e-4), "share": Output(tolerance=0.03),
         "half": Output(tolerance=0.03), "dtype": Output("text"), "seen": Output("exact"),
-        "stream": Output(), "read": Output(tolerance=0.03), "first sum": _LEVELS, "second sum": _LEVELS,
+        "stream": Output(), "read": Output(tolerance=0.03), "first sum": _LEVELS,
+        "second sum": _LEVELS,
         "last": Output(tolerance=0.03), "sizes": Output(tolerance=0.05), "summary": Output(),
     },
     hints=(
