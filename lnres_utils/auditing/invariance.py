@@ -8,7 +8,7 @@ from lnres_utils.auditing.probing import CannotTell, largest, name, outputs, rms
 from lnres_utils.auditing.subject import ModuleRaised
 
 FACTOR, SHIFT = 4.0, 2.0
-FAR = 3000.0  # an offset, in spreads of a row: one rounding of it in float32 is 2e-4 of a spread
+FAR = 1e4  # an offset, in spreads of a row: one rounding of it in float32 is 1e-3 of a spread
 
 
 @probing.check("scale")
@@ -87,7 +87,7 @@ def _shift_sentence(same, through, change, mode, dtype):
 
 def _far_from_zero(subject, mode, through, sentence, facts):
     """The finding where a shift should not matter: does float32 keep to that far from zero?"""
-    x = (probing.draw(subject, 4, size=1.0, examples=4) + FAR).float().double()
+    x = (_spread(probing.draw(subject, 4, size=1.0, offset=0, examples=4)) + FAR).float().double()
     try:  # the truth is asked near zero, as some modules compute in float32 whatever they get
         truth, = outputs(subject, x - FAR, dtype=torch.float64, mode=mode)
         single = subject.run(x, dtype=torch.float32, mode=mode).double()
@@ -98,8 +98,11 @@ def _far_from_zero(subject, mode, through, sentence, facts):
         return "problem", (f"{sentence}; but in float32, for rows of mean {FAR:.0f} and spread 1, "
                            "the output is not finite: the variance is lost, as by E[x²] − E[x]²"
                            ), facts
+    spacing = torch.finfo(torch.float32).eps * FAR
+    moved = probing.sensitivity(subject, x - FAR, truth, spacing, mode)
+    moved = max(moved, spacing * rms(truth))  # by the mean's own rounding, of spreads of about 1
     truth = truth + FAR * through
-    allowed = probing.ROUNDING * probing.sensitivity(subject, x, torch.float32, mode)
+    allowed = probing.ROUNDING * max(moved, torch.finfo(torch.float32).eps * largest(truth))
     error = largest(single - truth)
     facts |= {"offset": FAR, "error": error, "tolerance": allowed}
     if error <= allowed:
@@ -111,6 +114,12 @@ def _far_from_zero(subject, mode, through, sentence, facts):
     return "problem", (f"{sentence}; but in float32, for rows of mean {FAR:.0f} "
                    f"and spread 1, the output is off by {short(error)} where rounding explains "
                    f"{short(allowed)}: the spread is lost, as by E[x²] − E[x]²"), facts
+
+
+def _spread(numbers):
+    """The same numbers away from zero, their signs in turns along each axis: no row is flat."""
+    places = torch.stack(torch.meshgrid(*map(torch.arange, numbers.shape), indexing="ij")).sum(0)
+    return (0.5 + numbers.abs()) * (1 - 2 * (places % 2)).to(numbers)
 
 
 def _tolerance(subject, x, y, dtype, mode):

@@ -5,12 +5,13 @@ import torch
 
 from lnres_utils.auditing import probing
 from lnres_utils.auditing.norms_found import is_norm, norm_mode
-from lnres_utils.auditing.placement import UNKNOWN, order_of_function
+from lnres_utils.auditing.placement import UNKNOWN, flatness, order_of_function
 from lnres_utils.auditing.probing import CannotTell, outputs, rms, short
 from lnres_utils.auditing.stacks import calls_of, hooked, row_before
 from lnres_utils.auditing.subject import ModuleRaised, Subject
 
-CARRIED = ("pre", "pre or sandwich", "sandwich", "res-post", "parallel")  # the skip carries x
+CARRIED = ("pre", "pre or sandwich", "sandwich", "res-post", "in the branch",
+           "parallel")  # the skip carries x
 ORDERS = (*CARRIED, "post", "skip-from-norm")
 SENTENCES = {
     "norm": "the input is normalized before anything else is done with it",
@@ -21,6 +22,8 @@ SENTENCES = {
                 "no sub-layer reads what another one has added",
     "sandwich": "x + norm(f(norm(x))): as pre-norm, and the update has passed a norm, too",
     "res-post": "x + norm(f(x)): a skip carries the input, a norm stands behind the update only",
+    "in the branch": "x + g(norm(f(x))): a skip carries the input, a norm stands between the parts "
+                     "of the update",
     "post": "norm(x + f(x)): no skip carries the input past the norms",
     "skip-from-norm": "norm(x) + f(norm(x)): the skip starts behind the norm, so the output is the "
                       "same at any size of the input",
@@ -78,8 +81,8 @@ def _label(subject, facts, inside=False):
             return "norm", {}
         raise CannotTell("the output has another shape than the input; an order is that of a "
                          "block that keeps the shape")
-    if facts["growth"] > 30 and facts["update at 100"] > 30 * facts["update at 1"]:
-        return "none", {}
+    if facts["growth"] > 30 and facts["update at 100"] >= 30 * facts["update at 1"]:
+        return "none", {}  # the identity, too: its updates are zero
     view = _Tokens(subject)
     in_a_row = None if inside else _order_of_a_row(subject, view)
     if in_a_row is not None:
@@ -89,13 +92,15 @@ def _label(subject, facts, inside=False):
     except ValueError as error:
         if "does not depend on the other tokens" not in str(error):
             raise CannotTell(str(error)) from error
-    if view.shape[0] > 1:
+    if subject.x.shape[subject.axis("B")] > 1:
         try:
             order = _order(subject, _Tokens(subject, examples_as_tokens=True))
             return order, {"mixes": "it mixes examples, not tokens: the axes are taken one for "
                                     "the other"}
         except ValueError:
             pass
+    if inside:
+        raise CannotTell("what treats each token by itself is a part of a block, at most")
     return _order_of_one_token(view, facts), {}
 
 
@@ -190,7 +195,9 @@ class _Tokens:
         x = x.permute(*np.argsort(self.order)).contiguous().to(self.subject.x.device)
         y = self.subject.run(x, dtype=torch.float64,
                              around=self.around() if self.around else None)
-        probing.real(y)
+        if probing.real(y).shape != x.shape:
+            raise CannotTell(f"the output for an input of shape {tuple(x.shape)} has shape "
+                             f"{tuple(y.shape)}; a block keeps the shape")
         y = y.permute(*self.order).reshape(len(states), *self.shape_of_rows(states))
         return y.double().cpu().numpy()[:count]
 
@@ -210,11 +217,11 @@ def _order(subject, view):
         return order
     if order == "res-post" and _fades(view):
         return "pre or sandwich"
+    if order == "res-post" and affordable:
+        return "in the branch" if _goes_on_behind_its_norm(view) else order
     if order == "res-post":
-        if len(view.positions) > 1:
-            raise CannotTell("a skip carries the input and an update sees the size of the tokens: "
-                             "res-post, or pre-norm behind a convolution")
-        return order
+        raise CannotTell("a skip carries the input and an update sees the size of the tokens: "
+                         "res-post, or a norm between the parts of the update")
     if order in (UNKNOWN, "post"):
         return _behind_final_norm(subject, view, order, affordable) or order
     return order
@@ -239,6 +246,14 @@ def _fades(view):
     first, second, third = (a / max(b, probing.LEAST) for a, b in zip(found, found[1:],
                                                                      strict=False))
     return first < 5 and 3 < second < 5 and 3.6 < third < 4.4
+
+
+def _goes_on_behind_its_norm(view):
+    """Whether an update that sees the size of the tokens does not end in a norm, as ConvNeXt's.
+
+    Asked beside a token that is large, but not so large that it alone decides what is mixed.
+    """
+    return flatness(view, view.shape, np.random.default_rng(0), huge=1e3) > 0.1
 
 
 def _products(subject, shape):

@@ -95,20 +95,17 @@ def real(y):
     return y
 
 
-def sensitivity(subject, x, dtype, mode="eval"):
-    """How far one rounding of the numbers of ``x`` to ``dtype`` moves the output, in float64.
+def sensitivity(subject, x, y, spacing, mode="eval"):
+    """How far the output moves from ``y`` when each number of ``x`` moves by up to ``spacing``.
 
-    No algorithm can do better than about this: for a row far from zero beside its spread it is
-    the spacing of numbers there over the spread.
+    Asked in float64. With the spacing of numbers in a dtype, no algorithm in it does much better.
     """
-    spacing = torch.finfo(dtype).eps
-    y, = outputs(subject, x, dtype=torch.float64, mode=mode)
     moved = 0.0
     for seed in (1, 2):
         turns = np.random.default_rng(seed).uniform(-1, 1, size=tuple(x.shape))
-        near = x + spacing * x.abs() * torch.from_numpy(turns).to(x.device)
+        near = x + spacing * torch.from_numpy(turns).to(x.device)
         moved = max(moved, largest(outputs(subject, near, dtype=torch.float64, mode=mode)[0] - y))
-    return max(moved, spacing * largest(y))
+    return moved
 
 
 def rms(x):
