@@ -150,7 +150,11 @@ def _same_update_at_any_size(function, x, precision):
 
 
 def _update_keeps_to_a_surface(function, shape, rng):
-    """Whether the update of a sub-layer that mixes tokens has passed a norm.
+    return flatness(function, shape, rng) < ON_A_SURFACE
+
+
+def flatness(function, shape, rng, huge=100 * HUGE):
+    """Near 0 where the update of a sub-layer that mixes tokens has passed a norm, else about 0.5.
 
     The last token is huge and fixed, so that its norms give the same whatever is added to it: its
     update varies with the other tokens only through the sub-layer that mixes them. Behind a norm
@@ -159,12 +163,14 @@ def _update_keeps_to_a_surface(function, shape, rng):
     """
     _, tokens, width = shape
     x = 3 * rng.normal(size=(8 * width + 40, tokens, width)) + 1
-    x[:, -1] = 100 * HUGE * rng.normal(size=width)
+    x[:, -1] = huge * rng.normal(size=width)
     update = (_called(function, x) - x)[:, -1]
     centered = update - update.mean(0)
     _, values, directions = np.linalg.svd(centered, full_matrices=False)
     linear = centered @ directions[values > 1e-3 * values[0]].T  # without what never varies
     columns = np.concatenate([centered**2, linear], axis=1)
     columns -= columns.mean(0)
-    columns /= np.sqrt(np.mean(columns**2, axis=0))
-    return np.linalg.svd(columns, compute_uv=False)[-1] / np.sqrt(len(x)) < ON_A_SURFACE
+    sizes = np.sqrt(np.mean(columns**2, axis=0))
+    if not sizes.all():  # the update does not vary; nan is neither near 0 nor far
+        return np.nan
+    return np.linalg.svd(columns / sizes, compute_uv=False)[-1] / np.sqrt(len(x))
