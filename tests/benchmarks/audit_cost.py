@@ -1,9 +1,10 @@
-"""What an audit costs beside one forward and backward pass: seconds, and growth of peak memory.
+"""What an audit costs beside one forward and backward pass: time, and growth of peak memory.
 
     python tests/benchmarks/audit_cost.py [runs] [check ...]
 
 The module is a pre-norm encoder of 6 layers and width 512 on an input of (4, 64, 512). Each figure
-is from a fresh process: a peak never falls again. With names of checks only these are run.
+is from a fresh process: a peak never falls again. Seconds of the processor say more on a busy
+machine. With names of checks only these are run.
 """
 
 import json
@@ -45,15 +46,15 @@ def peak():
 
 
 def measured(what, checks):
-    """(seconds, MB) of one call in this process; imports and a tiny call come before."""
+    """(seconds, of the processor, MB) of one call in this process; imports come before."""
     import torch
 
     module, x = encoder(), torch.randn(SHAPE)
     warm = torch.nn.Linear(4, 4)
     what(warm, torch.randn(2, 3, 4), checks)  # imports and buffers of threads are not its cost
-    before, start = peak(), time.perf_counter()
+    before, busy, start = peak(), time.process_time(), time.perf_counter()
     what(module, x, checks)
-    return time.perf_counter() - start, peak() - before
+    return time.perf_counter() - start, time.process_time() - busy, peak() - before
 
 
 def fresh(what, checks):
@@ -68,10 +69,10 @@ def main(runs=3, checks=()):
     for what in ("one_pass", "one_audit"):
         each = [fresh(what, checks) for _ in range(runs)]
         figures[what] = [statistics.median(column) for column in zip(*each, strict=True)]
-        seconds, memory = figures[what]
-        print(f"{what:10} {seconds:7.2f} s  peak memory + {memory:6.0f} MB")
-    ratios = [b / a for a, b in zip(*figures.values(), strict=True)]
-    print(f"ratio      {ratios[0]:7.1f}    {ratios[1]:20.2f}")
+        print("{:10} {:8.2f} s  of the processor {:8.2f} s  peak memory + {:6.0f} MB".format(
+            what, *figures[what]))
+    ratios = (b / a for a, b in zip(*figures.values(), strict=True))
+    print("ratio      {:8.1f}  {:24.1f}  {:23.2f}".format(*ratios))
     print(f"torch {torch.__version__}, medians of {runs} processes")
 
 
