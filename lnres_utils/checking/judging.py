@@ -6,7 +6,7 @@ from lnres_utils.checking.evidence import clearest, evidence, smallest
 from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.report import Mistake, Report
 from lnres_utils.checking.running import call_problem, run_case
-from lnres_utils.checking.scoring import scores
+from lnres_utils.checking.scoring import scores, told
 
 CHANGES_INPUT = Mistake(
     id="changes-its-input",
@@ -77,7 +77,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
-        reason=_reason(exercise, failing, broke, judged),
+        reason=_reason(exercise, failing, broke, judged, good),
         public_reason=_public_reason(broke),
         mistakes=mistakes + named,
         certainty=certainty,
@@ -153,8 +153,12 @@ def _raised(failing):
     return any(not failure.wrong_kind and not failure.not_attempted for failure in failures)
 
 
-def _reason(exercise, failing, broke, judged):
+def _reason(exercise, failing, broke, judged, good):
     """One line: what went wrong, without numbers of a case."""
+    if broke is None and exercise.tells_apart:
+        counts = [f'{right} of {count} where "{label}" is right'
+                  for label, (right, count) in told(exercise, judged, good).items()]
+        return f"Kinds told right: {', '.join(counts)}."
     if broke is None:
         groups = dict.fromkeys(run.case.group for run in failing)
         return f"Not right yet: {', '.join(groups)}." if exercise.separate else ""

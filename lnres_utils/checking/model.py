@@ -122,6 +122,11 @@ class Exercise:
         return sum(self.groups.values())
 
     @property
+    def tells_apart(self):
+        """Whether it is a detector of two labels."""
+        return self.detector and len(self.groups) == 2
+
+    @property
     def call(self):
         return f"{self.name}({', '.join(self.parameters)})"
 

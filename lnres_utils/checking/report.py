@@ -140,7 +140,7 @@ class Report:
     def _missed(self):
         if self.points == 0 or self.outcome == "right" or self.quiet:
             return []  # the headline says it
-        return [f"{group} ({most})" for group, points, most in self.scores if points < most]
+        return [f"{group} ({most})" for group, points, most in self.scores if points == 0]
 
     def _lines(self):
         yield f"{SYMBOLS[self.outcome]} {self.headline}"

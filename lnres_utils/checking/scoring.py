@@ -1,5 +1,7 @@
 """From the verdicts on single runs to points."""
 
+from fractions import Fraction
+
 from lnres_utils.checking.model import INPUT_KEPT
 
 
@@ -12,7 +14,7 @@ def scores(exercise, judged, good, changed):
     good : dict from the id of a run to whether it is right
     changed : names of inputs that some call changed
     """
-    if exercise.detector and len(exercise.groups) == 2:
+    if exercise.tells_apart:
         return _told_apart(exercise, judged, good)
     passed = {
         group: all(good[id(run)] for run in judged if run.case.group == group)
@@ -27,19 +29,20 @@ def scores(exercise, judged, good, changed):
                  for group, points in exercise.groups.items())
 
 
-def _told_apart(exercise, judged, good):
-    """Points for 2 · (balanced accuracy) − 1, shared by both labels: guessing gets none.
-
-    A kind of box counts as told right only if all its boxes are.
-    """
+def told(exercise, judged, good):
+    """{label: (kinds told right, kinds)}: a kind of box counts only if all its boxes are right."""
     kinds = {group: {} for group in exercise.groups}
     for run in judged:
-        told = kinds[run.case.group]
-        told[run.case.kind] = told.get(run.case.kind, True) and good[id(run)]
-    wrong = sum(len(told) - sum(told.values()) for told in kinds.values())
-    rates = [sum(told.values()) / len(told) for told in kinds.values()]
+        right = kinds[run.case.group]
+        right[run.case.kind] = right.get(run.case.kind, True) and good[id(run)]
+    return {group: (sum(right.values()), len(right)) for group, right in kinds.items()}
+
+
+def _told_apart(exercise, judged, good):
+    """Points for 2 · (balanced accuracy) − 1, shared by both labels: guessing gets none."""
+    rates = [Fraction(*counts) for counts in told(exercise, judged, good).values()]
     most = exercise.max_points
-    points = int(most * max(0.0, sum(rates) - 1) + 1e-9) if wrong else most
+    points = int(most * max(0, sum(rates) - 1))
     first, second = exercise.groups
     share = -(-points * exercise.groups[first] // most)
     return ((first, share, exercise.groups[first]),
