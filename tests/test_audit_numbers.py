@@ -424,6 +424,31 @@ def test_odd_modules_get_findings_and_no_traceback(module, x, axes):
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = layer(norm_first=True)
+
+    def forward(self, x, *, padding):
+        return self.layer(x, src_key_padding_mask=padding), None
+
+
+def test_a_mask_for_each_example_is_handed_on():
+    padding = torch.zeros(3, 6, dtype=torch.bool)
+    padding[0, 4:] = True
+    report = audit(Masked(), example(), checks=list(NUMBERS), padding=padding)
+    assert {each.verdict for each in report.findings} == {"ok", "info"}, report.text
+    assert report["placement"].facts["placement"] == "pre"
+
+
+def test_token_numbers_are_judged_where_they_can_be():
+    model = blocks.LanguageModel(11, 6, D, stack(2, "pre", True, nn.LayerNorm))
+    report = audit(model, torch.arange(12).reshape(2, 6) % 11, axes="BT", checks=list(NUMBERS))
+    verdicts = {each.check: each.verdict for each in report.findings}
+    assert verdicts["half"] == verdicts["gradients"] == verdicts["autocast"] == "ok"
+    assert verdicts["scale"] == "cannot tell"
+
+
 def test_the_module_is_what_it_was():
     module = nn.Sequential(layer(), nn.BatchNorm1d(6), UpcastRMS())
     module[0].eval()

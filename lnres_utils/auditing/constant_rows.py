@@ -68,7 +68,7 @@ def _inputs(subject):
 def _gradient(subject, x):
     """The output and the gradient with respect to the input, of a random cotangent."""
     leaf = x.to(GRADIENT).requires_grad_()
-    y = probing.real(subject.run(leaf, dtype=GRADIENT, grad=True))
+    y = probing.real(subject.run(leaf.clone(), dtype=GRADIENT, grad=True))
     if not y.requires_grad:
         return y, torch.zeros_like(leaf)
     numbers = np.random.default_rng(8).normal(size=tuple(y.shape))

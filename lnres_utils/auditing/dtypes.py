@@ -27,7 +27,10 @@ def autocast(subject):
             break
     facts["promotes"] = [given for given, got in facts["autocast"].items()
                          if given != "float32" and got == "float32"]
-    if facts["autocast"]["float32"] == "raises" and facts["plain"]["float32"] != "raises":
+    if facts["plain"]["float32"] == "raises":
+        return "cannot tell", (f"with parameters in float32 the module raises "
+                               f"{messages['plain', 'float32']}"), facts
+    if facts["autocast"]["float32"] == "raises":
         return "problem", (f"under autocast the module raises "
                            f"{messages['autocast', 'float32']}; without it runs"), facts
     told = "; ".join(f"{'under' if where == 'autocast' else 'without'} autocast {_pairs(pairs)}"

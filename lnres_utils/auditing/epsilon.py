@@ -72,7 +72,7 @@ class _Row:
         dtype = probing.precise(subject)
         x = probing.draw(subject, seed=5, size=1.0, offset=0.0, examples=4)
         leaf = (30 * x).to(dtype).requires_grad_()
-        y = subject.run(leaf, mode=mode, dtype=dtype, grad=True)
+        y = subject.run(leaf.clone(), mode=mode, dtype=dtype, grad=True)
         grad, = torch.autograd.grad(y.flatten()[0], leaf)
         grad = grad.double()
         self.members = grad.abs() > 1e-9 * grad.abs().max()

@@ -18,20 +18,23 @@ GRAVITY = ("not finite", "erased", "wrong", "raises", "cannot tell", "ok")
 @probing.check("half")
 def half(subject):
     """Float16 and bfloat16, at the input and at 300 times of it, against float64."""
-    x = probing.example(subject)
-    factor = max(1.0, min(FACTOR, FITS / max(largest(x), probing.LEAST)))
+    is_real = subject.x.is_floating_point()
+    x = probing.example(subject) if is_real else subject.x
+    factor = max(1.0, min(FACTOR, FITS / max(largest(x), probing.LEAST))) if is_real else 1.0
     facts = {"factor": factor, "cases": []}
     for dtype in DTYPES:
         for size in dict.fromkeys((1.0, factor)):
-            facts["cases"] += _cases(subject, size * x, size, dtype)
+            given = (size * x).to(dtype).double() if is_real else x
+            facts["cases"] += _cases(subject, given, size, dtype)
             if facts["cases"][-1]["outcome"] == "raises":
                 break
     bad = [case for case in facts["cases"] if case["outcome"] != "ok"]
     if not bad:
         worst = max(facts["cases"], key=lambda case: case.get("error") or 0.0)
-        return "ok", (f"float16 and bfloat16 stay finite at 1 and {short(factor)} times the input, "
-                      f"in training and evaluation; error at most {_percent(worst)} of the output "
-                      f"({worst['dtype']}, {worst['mode']})"), facts
+        sizes = f" at 1 and {short(factor)} times the input" if factor > 1 else ""
+        return "ok", (f"float16 and bfloat16 stay finite{sizes}, in training and evaluation; error "
+                      f"at most {_percent(worst)} of the output ({worst['dtype']}, "
+                      f"{worst['mode']})"), facts
     groups = {}
     for case in sorted(bad, key=lambda case: GRAVITY.index(case["outcome"])):
         groups.setdefault((case["outcome"], case["dtype"], case.get("where", "")), []).append(case)
@@ -69,7 +72,6 @@ def _only_fast(case):
 
 def _cases(subject, x, size, dtype):
     """What comes out in training, in evaluation, and in evaluation with torch's fast path."""
-    x = x.to(dtype).double()
     common = {"dtype": name(dtype), "size": size}
     if not bool(x.isfinite().all()):
         return [common | {"mode": "eval", "outcome": "cannot tell",
@@ -126,8 +128,8 @@ def _judged(subject, x, y, truth, dtype, mode, fast):
     if mode == "train":  # dropout draws other numbers in another dtype
         return {"outcome": "ok"}
     error = rms(y - truth) / max(rms(truth), probing.LEAST)
-    if error <= WRONG:
-        return {"outcome": "ok", "error": error}
+    if error <= WRONG or not x.is_floating_point():
+        return {"outcome": "ok" if error <= WRONG else "wrong", "error": error}
     allowed = probing.ROUNDING * _moved(subject, x, truth, dtype)
     if error <= allowed:
         return {"outcome": "cannot tell", "error": error, "tolerance": allowed,
@@ -148,7 +150,7 @@ def _moved(subject, x, truth, dtype):
 def _erased(subject, x, y, truth, dtype):
     """How many rows come out as those of an input of zeros, but should not, of how many."""
     axis = subject.feature_axis
-    if axis is None or y.ndim != x.ndim:
+    if axis is None or y.ndim != x.ndim or not x.is_floating_point():
         return 0, 0
     try:
         nothing = _run(subject, 0 * x, torch.float64, "eval", False).double()

@@ -24,7 +24,7 @@ SENTENCES = {
     "res-post": "x + norm(f(x)): a skip carries the input, a norm stands behind the update only",
     "in the branch": "x + g(norm(f(x))): a skip carries the input, a norm stands between the parts "
                      "of the update",
-    "post": "norm(x + f(x)): no skip carries the input past the norms",
+    "post": "norm(x + f(x)): the output is bounded, no skip carries the input past the norms",
     "skip-from-norm": "norm(x) + f(norm(x)): the skip starts behind the norm, so the output is the "
                       "same at any size of the input",
     "none": "output and update grow with the input: nothing normalizes them",

@@ -45,16 +45,31 @@ def _sentence(text):
 def draw(subject, seed=0, size=1.5, offset=0.3, examples=None):
     """An input of the subject's shape in float64, of rows with a spread and a mean.
 
-    ``examples`` cuts the batch, if the axes name one; small batches are enough for most questions.
+    ``examples`` cuts the batch, if the module and its arguments take fewer; most questions need
+    no more.
     """
     if not subject.x.is_floating_point():
         raise CannotTell(f"the input is {kind(subject.x)}; only floating-point numbers can be "
                          "made larger, shifted or rounded")
     shape = list(subject.x.shape)
-    if examples is not None and "B" in subject.axes:
-        shape[subject.axes.index("B")] = min(examples, shape[subject.axes.index("B")])
+    if examples is not None:
+        shape[subject.axis("B")] = _few(subject, examples)
     numbers = size * np.random.default_rng(seed).normal(size=shape) + offset
     return torch.from_numpy(np.asarray(numbers)).to(subject.x.device)
+
+
+def _few(subject, examples):
+    """So many examples, or as many as there are where arguments, such as masks, ask for them."""
+    there = subject.x.shape[subject.axis("B")]
+    if examples >= there:
+        return there
+    if ("few", examples) not in subject.cache:
+        try:
+            subject.run(subject.x.narrow(subject.axis("B"), 0, examples))
+            subject.cache["few", examples] = examples
+        except ModuleRaised:
+            subject.cache["few", examples] = there
+    return subject.cache["few", examples]
 
 
 def example(subject):
