@@ -19,20 +19,18 @@ _WORDS = (  # of a sentence on layer norm, and what RMS norm says there
     ("that is batch normalization", "batch normalization does so"),
 )
 _CASES = {"LN-02": "RMS-03", "LN-19": "RMS-13"}
-_EPS_TINY = "eps-tiny"
 
 
-def told_anew(knobs, lesson=None, drop=()):
+def told_anew(knobs, drop=()):
     """Knobs of layer norm in the words of RMS norm."""
-    return tuple(_anew(knob, lesson) for knob in knobs if knob.id not in drop)
+    return tuple(_anew(knob) for knob in knobs if knob.id not in drop)
 
 
-def _anew(knob, lesson):
+def _anew(knob):
     sentence = knob.sentence
     for old, new in _WORDS:
         sentence = sentence.replace(old, new)
-    return replace(knob, sentence=sentence, case=_CASES.get(knob.case, knob.case),
-                   lesson=lesson or knob.lesson)
+    return replace(knob, sentence=sentence, case=_CASES.get(knob.case, knob.case))
 
 
 def _knob(id, settings, sentence, case="", lesson=ONE_STATISTIC, masks=()):
@@ -66,7 +64,7 @@ MEAN_SQUARE = (
           masks=("scale-rounded",)),
     _knob("no-root", {"spread": "var"},
           "x is divided by the mean square; it should be divided by its square root.",
-          masks=("eps_place", "float64-narrowed")),
+          masks=("eps_place",)),
     _knob("unbiased-mean-square", {"ddof": 1},
           "The sum of squares is divided by D − 1; a mean square divides by D."),
 )
@@ -192,7 +190,7 @@ _PRECISION = (
           "The mean square is taken in half precision: squares above 65504 overflow float16, and "
           "the rows come out as zeros. Take it in float32.", "NUM-01", HALF,
           masks=("rounded-before-gain",)),
-    _knob("float64-narrowed", {"inside": "float32"},
+    _knob("float64-narrowed", {"inside": "float32", "spread": "std"},
           "A float64 input is narrowed to float32, as by `.float()`: its large squares overflow "
           "there. Take the wider of float32 and the input's dtype.", "", DIALECTS),
     _knob("scale-rounded", {"inside": "wide-statistics"},

@@ -6,6 +6,7 @@ apart must agree on these as well.
 
 import numpy as np
 from answers import fresh_checks, fresh_residual, fresh_rmsnorm
+from answers.drawing_inputs import draw_epsilon, draw_gain, draw_shape
 
 from lnres_utils import specs
 
@@ -13,14 +14,7 @@ EPSILONS = (None, 1e-12, 1e-5, 1e-3, 0.1, 1.0)
 
 
 def _epsilon(rng):
-    eps = EPSILONS[rng.integers(len(EPSILONS))]
-    return {} if eps is None else {"eps": eps}
-
-
-def _shape(rng, rank):
-    if rng.random() < 0.25:
-        return (int(rng.integers(2, 6)),) * rank  # equal sizes are legal, too
-    return tuple(int(size) for size in rng.integers(2, 8 if rank > 1 else 33, rank))
+    return draw_epsilon(rng, EPSILONS)
 
 
 def _hidden(rng, shape):
@@ -34,17 +28,13 @@ def _hidden(rng, shape):
     return x
 
 
-def _gain(rng, width):
-    return rng.uniform(0.2, 2, width) * rng.choice([-1, 1], width)
-
-
 def _standardize(rng):
-    return {"x": _hidden(rng, _shape(rng, 1)), **_epsilon(rng)}
+    return {"x": _hidden(rng, draw_shape(rng, 1)), **_epsilon(rng)}
 
 
 def _layer_norm(rng):
-    shape = _shape(rng, int(rng.integers(1, 6)))
-    inputs = {"x": _hidden(rng, shape), "gamma": _gain(rng, shape[-1]),
+    shape = draw_shape(rng, int(rng.integers(1, 6)))
+    inputs = {"x": _hidden(rng, shape), "gamma": draw_gain(rng, shape[-1]),
               "beta": rng.normal(0, 1, shape[-1])}
     if rng.random() < 0.2:
         inputs["x"] = rng.normal(1, 1, shape)  # single precision: no extremes
@@ -54,7 +44,7 @@ def _layer_norm(rng):
 
 
 def _axis_norm(rng):
-    batch, tokens, width = _shape(rng, 3)
+    batch, tokens, width = draw_shape(rng, 3)
     kind = str(rng.choice(["layer", "batch", "instance", "group", "group"]))
     bare = rng.random() < 0.3  # called without groups and eps
     groups = int(rng.integers(1, 4)) if kind == "group" and not bare else 1
@@ -64,24 +54,24 @@ def _axis_norm(rng):
 
 
 def _channel_norm(rng):
-    shape = _shape(rng, 4)
-    return {"x": _hidden(rng, shape), "gamma": _gain(rng, shape[1]),
+    shape = draw_shape(rng, 4)
+    return {"x": _hidden(rng, shape), "gamma": draw_gain(rng, shape[1]),
             "beta": rng.normal(0, 1, shape[1]), **_epsilon(rng)}
 
 
 def _layer_norm_backward(rng):
-    shape = _shape(rng, int(rng.integers(1, 6)))
+    shape = draw_shape(rng, int(rng.integers(1, 6)))
     return {"dy": rng.normal(size=shape), "x": _hidden(rng, shape),
-            "gamma": _gain(rng, shape[-1]), **_epsilon(rng)}
+            "gamma": draw_gain(rng, shape[-1]), **_epsilon(rng)}
 
 
 def _module(rng):
-    shape = _shape(rng, int(rng.integers(1, 5)))
+    shape = draw_shape(rng, int(rng.integers(1, 5)))
     task = str(rng.choice(["state", "fresh", "forward", "eval", "backward", "train"]))
     x = _hidden(rng, shape)
     while task == "backward" and not x.std(-1).all():  # a root of zero has no gradient
         x = _hidden(rng, shape)
-    return {"task": task, "x": x, "weight": _gain(rng, shape[-1]),
+    return {"task": task, "x": x, "weight": draw_gain(rng, shape[-1]),
             "bias": rng.normal(0, 1, shape[-1]), "dy": rng.normal(size=shape), "rate": 0.3,
             **_epsilon(rng)}
 

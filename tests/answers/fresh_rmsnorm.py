@@ -1,6 +1,7 @@
 """Random legal inputs of the exercises on RMSNorm, wider than the cases of their checks."""
 
 import numpy as np
+from answers.drawing_inputs import draw_epsilon, draw_gain, draw_shape, single
 
 from lnres_utils.specs.rmsnorm_cases import large_rows
 
@@ -8,14 +9,7 @@ EPSILONS = (None, 1e-12, 1e-6, 1e-3, 0.1, 1.0)
 
 
 def _epsilon(rng):
-    eps = EPSILONS[rng.integers(len(EPSILONS))]
-    return {} if eps is None else {"eps": eps}
-
-
-def _shape(rng, rank):
-    if rng.random() < 0.25:
-        return (int(rng.integers(2, 6)),) * rank
-    return tuple(int(size) for size in rng.integers(2, 8 if rank > 1 else 33, rank))
+    return draw_epsilon(rng, EPSILONS)
 
 
 def _hidden(rng, shape):
@@ -26,38 +20,29 @@ def _hidden(rng, shape):
     return x
 
 
-def _gain(rng, width):
-    return rng.uniform(0.2, 2, width) * rng.choice([-1, 1], width)
-
-
-def _single(inputs):
-    return {name: value.astype(np.float32) if isinstance(value, np.ndarray) else value
-            for name, value in inputs.items()}
-
-
 def _rms_norm(rng):
-    shape = _shape(rng, int(rng.integers(1, 6)))
-    inputs = {"x": _hidden(rng, shape), "gamma": _gain(rng, shape[-1]), **_epsilon(rng)}
-    return _single({**inputs, "eps": 0.01}) if rng.random() < 0.2 else inputs
+    shape = draw_shape(rng, int(rng.integers(1, 6)))
+    inputs = {"x": _hidden(rng, shape), "gamma": draw_gain(rng, shape[-1]), **_epsilon(rng)}
+    return single({**inputs, "eps": 0.01}) if rng.random() < 0.2 else inputs
 
 
 def _backward(rng):
-    shape = _shape(rng, int(rng.integers(1, 6)))
-    return {"dy": rng.normal(size=shape), "x": _hidden(rng, shape), "gamma": _gain(rng, shape[-1]),
-            **_epsilon(rng)}
+    shape = draw_shape(rng, int(rng.integers(1, 6)))
+    return {"dy": rng.normal(size=shape), "x": _hidden(rng, shape),
+            "gamma": draw_gain(rng, shape[-1]), **_epsilon(rng)}
 
 
 def _module(rng):
-    shape = _shape(rng, int(rng.integers(1, 5)))
+    shape = draw_shape(rng, int(rng.integers(1, 5)))
     task = str(rng.choice(["state", "fresh", "forward", "eval", "backward", "train", "half"]))
-    weight = _gain(rng, shape[-1])
+    weight = draw_gain(rng, shape[-1])
     if task == "half":
         dtype = str(rng.choice(["float16", "bfloat16"]))
         weight = np.round(weight * 64) / 64
         x = np.round(large_rows(rng, shape, weight) / 8) * 8
         if dtype == "float16":
             x = large_rows(rng, shape, weight)
-        return _single({"task": task, "dtype": dtype, "x": x, "weight": weight, "eps": 0.1,
+        return single({"task": task, "dtype": dtype, "x": x, "weight": weight, "eps": 0.1,
                         "weights": str(rng.choice(["float32", dtype]))})
     x = _hidden(rng, shape)
     while task == "backward" and not np.square(x).sum(-1).all():  # a root of zero: no gradient
@@ -68,21 +53,21 @@ def _module(rng):
 
 def _qk_norm(rng):
     heads, size = int(rng.integers(1, 6)), int(rng.integers(2, 6))
-    shape = (*_shape(rng, 2), heads * size)
+    shape = (*draw_shape(rng, 2), heads * size)
     return {"queries": _hidden(rng, shape), "keys": _hidden(rng, shape),
-            "query_gain": _gain(rng, size), "key_gain": _gain(rng, size), "heads": heads,
+            "query_gain": draw_gain(rng, size), "key_gain": draw_gain(rng, size), "heads": heads,
             **_epsilon(rng)}
 
 
 def _fold(rng):
-    shape = _shape(rng, 2)
+    shape = draw_shape(rng, 2)
     inputs = {"weight": rng.normal(0.5, 2, shape), "bias": rng.normal(1, 2, shape[0])}
-    return _single(inputs) if rng.random() < 0.2 else inputs
+    return single(inputs) if rng.random() < 0.2 else inputs
 
 
 def _convert(rng):
     dtype = rng.choice([np.float16, np.float32, np.float64])
-    return {"weight": rng.normal(0, 2, _shape(rng, 1)).astype(dtype),
+    return {"weight": rng.normal(0, 2, draw_shape(rng, 1)).astype(dtype),
             "to": str(rng.choice(["plain", "one-plus"]))}
 
 
