@@ -3,8 +3,8 @@
 Each is a matter of definition: what was measured is the same.
 """
 
-BY_HAND = ("The table calls all that is no transformer block a norm, by hand; its placement was not "
-           "measured. ")
+BY_HAND = ("The table calls all that is no transformer block a norm, by hand; its placement was "
+           "not measured. ")
 
 DISSENT = {  # (module, column): (what the audit says, reason)
     ("asteroid TDConvNet norm=gLN causal=False", "placement"): (

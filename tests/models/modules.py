@@ -9,23 +9,18 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+import timm.layers
+import timm.models.convnext
+import timm.models.vision_transformer
 import torch
+import torchvision.models.swin_transformer as swin
+import transformers.models as hf
+import x_transformers
+from asteroid.masknn import norms as asteroid_norms
+from asteroid.masknn.convolutional import TDConvNet
+from speechbrain.lobes.models import conv_tasnet, dual_path
+from speechbrain.nnet import normalization as speechbrain_norms
 from torch import nn
-
-from . import stand_ins
-
-stand_ins.prepare()  # it lets the libraries be imported
-
-import timm.layers  # noqa: E402
-import timm.models.convnext  # noqa: E402
-import timm.models.vision_transformer  # noqa: E402
-import torchvision.models.swin_transformer as swin  # noqa: E402
-import transformers.models as hf  # noqa: E402
-import x_transformers  # noqa: E402
-from asteroid.masknn import norms as asteroid_norms  # noqa: E402
-from asteroid.masknn.convolutional import TDConvNet  # noqa: E402
-from speechbrain.lobes.models import conv_tasnet, dual_path  # noqa: E402
-from speechbrain.nnet import normalization as speechbrain_norms  # noqa: E402
 
 B, T, D, HEADS = 3, 6, 16, 4
 SIZES = {"B": B, "T": T, "D": D, "C": D, "H": 4, "W": 6}

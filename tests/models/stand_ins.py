@@ -3,7 +3,6 @@
 None of what is left out or stood in for here takes part in what a layer computes.
 """
 
-import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -17,7 +16,6 @@ import torch
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 
 
-@functools.cache
 def prepare():
     """Make torchvision, asteroid and speechbrain importable; call it before importing them."""
     _define_torchvision_operators()
