@@ -8,10 +8,10 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-import yaml
+from answers.audited import AUDITED
 from conftest import checked
 
-from lnres_utils import specs
+from lnres_utils import audit, specs
 
 ROOT = Path(__file__).parent.parent
 SUBJECTS = {  # prefix of the items: subject, how many there are, how many an exercise must name
@@ -22,10 +22,6 @@ SUBJECTS = {  # prefix of the items: subject, how many there are, how many an ex
     "AX-10": ("practical checks", 1, 0), "AX-11": ("practical checks", 1, 0),
     "CHK-": ("practical checks", 3, 3),
 }
-TAUGHT_LATER = {  # by the audit
-    "PP-18", "NUM-04", "NUM-05", "NUM-07", "AX-02", "AX-03", "AX-04", "AX-07", "AX-09", "AX-10",
-    "AX-11"}
-LATER_CHAPTERS = ("practical-checks",)
 ITEMS = 77  # of the catalogue; the rows S3-... are plausible mistakes without a report
 
 
@@ -54,7 +50,7 @@ def test_every_item_has_one_row():
 
 def test_every_row_is_of_a_known_kind_and_has_a_title():
     for row in ROWS:
-        assert row["kind"] in ("exercise", "lesson", "planned", "out"), row
+        assert row["kind"] in ("exercise", "lesson", "audit", "out"), row
         assert row["title"].endswith("."), row
         assert row["kind"] != "out" or row["note"], row
 
@@ -65,14 +61,15 @@ def test_few_items_are_left_out_and_most_are_named_by_an_exercise(capsys):
     for prefix, (subject, items, least) in SUBJECTS.items():
         rows = [row for row in ROWS if row["case"].startswith(prefix) and "+" not in row["case"]]
         named = sum(row["kind"] == "exercise" for row in rows)
+        flagged = sum(row["kind"] == "audit" for row in rows)
         assert len(rows) == items and named >= least, subject
-        late = {row["case"] for row in rows if row["kind"] == "planned"}
-        assert late <= TAUGHT_LATER, "the rest is in a lesson, or out with the reason"
-        counts[subject] = counts.get(subject, np.zeros(2, int)) + (named, items)
+        counts[subject] = counts.get(subject, np.zeros(3, int)) + (
+            named, flagged, items)
     with capsys.disabled():
-        print(f"\ncatalogue: {len(ROWS)} rows, {dict(kinds)}; named by an exercise: "
-              + "; ".join(f"{subject} {named} of {items}"
-                          for subject, (named, items) in counts.items()), end=" ")
+        print(f"\ncatalogue: {len(ROWS)} rows, {dict(kinds)}; named by an exercise "
+              "and flagged by an audit: "
+              + "; ".join(f"{subject} {named} + {flagged} of {items}"
+                          for subject, (named, flagged, items) in counts.items()), end=" ")
     assert kinds["out"] <= 8
 
 
@@ -105,6 +102,22 @@ def test_every_wrong_answer_has_its_row():
     assert set(ANSWERS) == {row["case"] for row in ROWS if row["kind"] == "exercise"}
 
 
+@pytest.mark.parametrize("row", of_kind("audit"))
+def test_an_audit_flags_the_fault_and_not_the_mended_module(row):
+    check, verdict, modules = AUDITED[row["case"]]
+    assert (row["where"], row["expect"]) == (check, verdict)
+    finding, mended = (
+        audit(module, modules.x, axes=modules.axes, checks=[check], **modules.kwargs)[check]
+        for module in (modules.faulty, modules.mended))
+    assert finding.verdict == verdict in ("problem", "info")
+    assert modules.evidence in finding.evidence
+    assert mended.verdict == "ok", mended.evidence
+
+
+def test_every_audited_module_has_its_row():
+    assert set(AUDITED) == {row["case"] for row in ROWS if row["kind"] == "audit"}
+
+
 @pytest.mark.parametrize("row", of_kind("lesson"))
 def test_a_lesson_shows_the_case(row):
     notebook = nbformat.read(ROOT / f"{row['where']}.ipynb", as_version=4)
@@ -112,13 +125,3 @@ def test_a_lesson_shows_the_case(row):
     assert len(cells) == 1, f"one cell of {row['where']} carries the tag {row['expect']}"
     assert cells[0].cell_type == "code" and cells[0].source.strip()
     assert cells[0].outputs, "its output is stored, and run again by nbval"
-
-
-@pytest.mark.parametrize("row", of_kind("planned"))
-def test_a_planned_case_belongs_to_a_chapter_still_to_come(row):
-    chapter = row["where"].removeprefix("chapters/")
-    assert chapter in LATER_CHAPTERS
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
-    assert not [file for file in files if file.startswith(f"{row['where']}/")], (
-        "the chapter is here: give the case an exercise, a lesson or an audit check")

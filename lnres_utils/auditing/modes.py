@@ -50,8 +50,9 @@ def modes(subject):
     causes, sentences = seen.causes()
     facts["cause"] = " and ".join(causes)
     verdict = "problem" if set(causes) - {"dropout"} else "info" if causes else "ok"
-    start = (f"The output in training differs by {seen.gap:.1g}." if seen.gap else
-             "Training and evaluation give the same output.")
+    start = ("Training and evaluation give the same output." if not seen.gap else
+             "In training the output has another shape." if seen.other_shape else
+             f"The output in training differs by {seen.gap:.1g}.")
     return Finding("modes", verdict, " ".join([start, *sentences, scale.sentence()]), facts)
 
 
@@ -66,6 +67,7 @@ class _Seen:
         self.subject, self.scale = subject, scale
         self.raised, self.gap, self.random, self.undropped = "", 0.0, 0.0, 0.0
         self.still_random, self.buffers, self.mates = False, [], False
+        self.other_shape = False
         self.evaluated = scale.y
         self.eval_random = self._apart(self._run("eval", seed=subject.seed + 1), self.evaluated)
         self.slow_gap, self.slow_rows = self._without_fast_path()
@@ -88,6 +90,7 @@ class _Seen:
         subject = self.subject
         trained = self._run("train")
         self.buffers = self._changed_buffers()
+        self.other_shape = trained.shape != self.evaluated.shape
         self.gap = self._apart(trained, self.evaluated)
         self.random = self._apart(self._run("train", seed=subject.seed + 1), trained)
         self.undropped = self.gap
