@@ -53,12 +53,12 @@ def draw(subject, seed=0, size=1.5, offset=0.3, examples=None):
                          "made larger, shifted or rounded")
     shape = list(subject.x.shape)
     if examples is not None:
-        shape[subject.axis("B")] = _few(subject, examples)
+        shape[subject.axis("B")] = few(subject, examples)
     numbers = size * np.random.default_rng(seed).normal(size=shape) + offset
     return torch.from_numpy(np.asarray(numbers)).to(subject.x.device)
 
 
-def _few(subject, examples):
+def few(subject, examples):
     """So many examples, or as many as there are where arguments, such as masks, ask for them."""
     there = subject.x.shape[subject.axis("B")]
     if examples >= there:
@@ -72,11 +72,13 @@ def _few(subject, examples):
     return subject.cache["few", examples]
 
 
-def example(subject):
+def example(subject, examples=None):
     """The user's own input, or a drawn one where that says nothing, such as zeros."""
     x = subject.x.detach()
+    if examples is not None:
+        x = x.narrow(subject.axis("B"), 0, few(subject, examples))
     if not x.is_floating_point() or not bool(x.isfinite().all()) or not rms(x - x.mean()):
-        return draw(subject)
+        return draw(subject, examples=examples)
     return x.double()
 
 
