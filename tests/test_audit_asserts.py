@@ -57,6 +57,10 @@ def by_std(layer, x):
     return layer.weight * (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
 
 
+def without_its_bias(layer, x):
+    return nn.functional.layer_norm(x, (D,), layer.weight)
+
+
 def one_position_only(layer, x):
     if x.shape[1] != T:
         raise ValueError(f"{T} tokens, please")
@@ -76,7 +80,7 @@ FAULTS = {
     assert_padding_ignored: over_time,
     assert_half_safe: lambda: Around(hand_written),
     assert_finite_on_constant_rows: lambda: Around(by_std),
-    assert_all_parameters_train: lambda: Around(lambda layer, x: layer(x) - layer.bias),
+    assert_all_parameters_train: lambda: Around(without_its_bias),
 }
 
 
