@@ -9,12 +9,16 @@ ONE_STATISTIC = "rmsnorm/one-statistic-less"
 DIALECTS = "rmsnorm/dialects"
 INSIDE = "rmsnorm/layer-norm-inside"
 HALF = "practical-checks/half-precision"
-SCALE = norm_knobs.SCALE
+TORCH = norm_knobs.TORCH
 
 _WORDS = (  # of a sentence on layer norm, and what RMS norm says there
     ("The statistics run", "The mean square runs"),
     ("One mean and one variance are", "One mean square is"),
+    ("the mean and variance terms are", "the term of the mean square is"),
     ("standard deviation", "root mean square"), ("variance", "mean square"),
+    ("uses x − mean", "uses x"), ("dgamma and dbeta are", "dgamma is"),
+    ("they are sums", "it is a sum"), ("they keep the features and sum", "it keeps them and sums"),
+    ("γ and β are shared", "γ is shared"),
     ("layer normalization", "RMS normalization"), ("max(std", "max(rms"),
     ("that is batch normalization", "batch normalization does so"),
 )
@@ -128,7 +132,9 @@ RMS_NORM = (CENTER + MEAN_SQUARE + ARRAY_MEAN_SQUARE + EPSILON + DEFAULT_EPSILON
 
 _OF_THE_MEAN = ("statistics-constant", "mean-term-missing", "mean-term-twice", "mean-term-sign",
                 "mean-term-summed", "terms-summed", "dgamma-times-centered",
-                "backward-eps-default-1e-6", "dgamma-dbeta-swapped")
+                "dgamma-dbeta-swapped")
+_ANOTHER_DEFAULT = tuple(knob.id for knob in backward_family.KNOBS
+                         if knob.id.startswith("backward-eps-default"))
 _WITHOUT_THE_TERM = {"variance-term-missing": ("terms", "gain-after")}
 BACKWARD = (
     _knob("backward-of-layer-norm", {"mean_term": 1.0, "center": True},
@@ -138,10 +144,11 @@ BACKWARD = (
           "dx has a term of the mean; RMS normalization subtracts no mean, so nothing comes back "
           "through one.", "RMS-01"),
     *(replace(knob, masks=(*knob.masks, *_WITHOUT_THE_TERM.get(knob.id, ())))
-      for knob in told_anew(backward_family.KNOBS, drop=_OF_THE_MEAN)),
+      for knob in told_anew(backward_family.KNOBS, drop=_OF_THE_MEAN + _ANOTHER_DEFAULT)),
     _knob("dx-dgamma-swapped", {"swapped": True}, "dx and dgamma are returned in the wrong order."),
-    _knob("backward-eps-default-1e-5", {"default_eps": 1e-5},
-          "The default of `eps` is 1e-5; the exercise asks for 1e-6."),
+    *(_knob(f"backward-eps-default-{value}", {"default_eps": float(value)},
+            f"The default of `eps` is {value}; the exercise asks for 1e-6.", "RMS-12", DIALECTS)
+      for value in ("1e-3", "1e-5", "1e-12", "0")),
 )
 
 _NEEDS_WEIGHTS = ("cast", "inside", "one-plus-weight", "statistics-detached",
@@ -156,22 +163,23 @@ _PARAMETERS = (
           "of an ordinary RMSNorm give another output.", "RMS-10", DIALECTS),
     _knob("parameter-renamed", {"parameters": "gamma-beta"},
           "The gain is saved under another name, so the `state_dict` of `torch.nn.RMSNorm` does "
-          "not load: name it weight.", "LN-16", masks=_NEEDS_WEIGHTS),
+          "not load: name it weight.", "LN-16", TORCH, masks=_NEEDS_WEIGHTS),
     _knob("scalar-parameter", {"parameters": "scalar"},
-          "The gain has one entry; it needs one for each feature.", "LN-14",
+          "The gain has one entry; it needs one for each feature.", "LN-14", TORCH,
           masks=_NEEDS_WEIGHTS),
     _knob("parameter-of-shape-1-d", {"parameters": "column"},
           "The gain has shape (1, D); `torch.nn.RMSNorm` keeps it as (D,), so its `state_dict` "
-          "does not load.", masks=_NEEDS_WEIGHTS),
+          "does not load.", "", TORCH, masks=_NEEDS_WEIGHTS),
     _knob("nothing-trains", {"parameters": "buffers"},
           "The gain gets no gradient: it is not an `nn.Parameter`, has `requires_grad=False`, or "
-          "is detached in `forward`.", "LN-14"),
+          "is detached in `forward`.", "LN-14", TORCH),
     _knob("plain-tensor", {"parameters": "tensors"},
           "The `state_dict` is empty: no weight can be saved or loaded. In `__init__`, assign an "
-          "`nn.Parameter` to `self.weight`.", "LN-14", masks=_NEEDS_WEIGHTS),
+          "`nn.Parameter` to `self.weight`.", "LN-14", TORCH, masks=_NEEDS_WEIGHTS),
     _knob("eps-trained", {"parameters": "eps"},
           "ε is in the `state_dict`, so the weights of `torch.nn.RMSNorm` do not load: keep it as "
-          "a plain number, `self.eps = eps`.", "LN-14", masks=_NEEDS_WEIGHTS),
+          "a plain number, `self.eps = eps`.", "LN-14", TORCH,
+          masks=_NEEDS_WEIGHTS),
     _knob("statistics-detached", {"detached": True},
           "The mean square carries no gradient: it was detached or computed under "
           "`torch.no_grad()`.", "LN-20", backward_family.BACKWARD),
