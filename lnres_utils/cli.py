@@ -199,13 +199,16 @@ def _names(checks):
 
 
 def _audited(module, x, checks, call_kwargs, settings):
-    """The report on all checks, run one by one for somebody who waits at a terminal."""
+    """The report, with a bar for somebody who waits at a terminal."""
     import torch
     from tqdm import tqdm
 
-    from lnres_utils.auditing import AuditReport, audit
+    from lnres_utils.auditing.auditing import watched_audit
 
-    if taken := {*call_kwargs} & {"module", "x", "checks", "output", *settings}:
+    def watch(names):
+        return tqdm(names, delay=2, leave=False, disable=not sys.stderr.isatty())
+
+    if taken := {*call_kwargs} & {"watch", "module", "x", "checks", "output", *settings}:
         _fail(f"--call-kwargs has {taken.pop()!r}, a name of the audit itself; hand it on in a "
               "function of your own")
     for name, value in call_kwargs.items():
@@ -214,12 +217,9 @@ def _audited(module, x, checks, call_kwargs, settings):
         except (TypeError, ValueError) as error:
             _fail(f"--call-kwargs: {name!r} is no tensor: {error}")
     try:
-        watched = tqdm(checks, delay=2, leave=False, disable=not sys.stderr.isatty())
-        reports = [audit(module, x, checks=[name], **settings, **call_kwargs) for name in watched]
+        return watched_audit(watch, module, x, checks=checks, **settings, **call_kwargs)
     except (TypeError, ValueError) as error:
         _fail(error)
-    findings = tuple(finding for report in reports for finding in report.findings)
-    return AuditReport(reports[0].subject, findings, reports[-1].facts)
 
 
 def _write(path, text):

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
+from torch import nn
 
 from lnres_utils.auditing import CHECKS
+from lnres_utils.auditing.auditing import watched_audit
 from lnres_utils.cli import main
 
 LAYER_NORM = ["torch.nn:LayerNorm", "--shape", "3,4,8", "--kwargs", '{"normalized_shape": 8}']
@@ -159,6 +162,18 @@ def test_bad_use_is_one_line_that_names_it(arguments, named, folder):
     line, = result.stderr.splitlines()
     assert line.startswith("lnres: ") and named in line
     assert not (folder / "out.json").exists()
+
+
+def test_a_bar_goes_through_the_checks():
+    seen = []
+
+    def watch(names):
+        for name in names:
+            seen.append(name)
+            yield name
+
+    report = watched_audit(watch, nn.LayerNorm(8), torch.randn(3, 4, 8), checks=["tokens", "scale"])
+    assert seen == [finding.check for finding in report.findings] == ["tokens", "scale"]
 
 
 def test_help_has_an_example_that_runs():

@@ -61,6 +61,13 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
     Gains and biases are jittered while the checks run. The module, its gradients and modes, the
     random state and torch's settings come back exactly as they were, also by an exception.
     """
+    return watched_audit(iter, module, x, *args, axes=axes, causal=causal, checks=checks, seed=seed,
+                         output=output, **kwargs)
+
+
+def watched_audit(watch, module, x, *args, axes="BTD", causal=None, checks=None, seed=0,
+                  output=None, **kwargs):
+    """:func:`audit` that goes through the names of its checks by ``watch``, as a progress bar."""
     chosen = _chosen(checks)
     with Subject(module, x, args, kwargs, axes, causal, output, seed) as subject:
         try:
@@ -70,7 +77,7 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
         except ModuleRaised as error:
             raise ValueError(f"{subject.name} raised on x of shape {tuple(x.shape)}: "
                              f"{error}") from error.__cause__
-        findings = tuple(_asked(name, subject) for name in chosen)
+        findings = tuple(_asked(name, subject) for name in watch(chosen))
         facts = {"shape": list(x.shape), "axes": axes, "dtype": str(x.dtype).split(".")[-1],
                  "remarks": list(subject.remarks)}
     return AuditReport(subject.name, findings, facts)
