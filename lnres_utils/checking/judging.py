@@ -68,8 +68,8 @@ def judge_runs(exercise, runs, find_broken=tuple):
         return _report(exercise, "wrong", reason=exercise.quiet, quiet=True, **common)
     found, certainty, named = _explain(exercise, runs, failing)
     if exercise.planted and {mistake.id for mistake in named} == set(exercise.planted):
-        reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a check "
-                  "of the course, mend it, and check again.")
+        reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a "
+                  "check of the course, mend it, and check again.")
         return _report(exercise, "not attempted", reason=reason, **common)
     broke = smallest([run for run in failing if run.failure])
     shown = clearest(exercise, failing, expected, named=bool(found))

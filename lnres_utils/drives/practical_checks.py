@@ -20,11 +20,6 @@ def masked_norm(answer, inputs):
     return {"y": answer(*given(inputs, "x", "mask", "kind", "eps"))}
 
 
-def half_layer_norm(answer, inputs):
-    """``answer(x, gamma, beta[, eps])``."""
-    return {"y": answer(*given(inputs, "x", "gamma", "beta", "eps"))}
-
-
 def norm_test(answer, inputs):
     """``answer(norm)`` returns if the norm passes the test and raises AssertionError if not."""
     norm = inputs["norm"]

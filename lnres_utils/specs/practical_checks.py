@@ -1,6 +1,7 @@
 """The exercises of chapter 5: practical checks."""
 
 from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output
+from lnres_utils.drives import feature_axis
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import (
     LESSONS,
@@ -42,7 +43,7 @@ _EXERCISES = (
         name="half_layer_norm", title="A layer norm for half precision", **_COMMON,
         lesson=half_family.HALF, difficulty=2, minutes=12,
         parameters=("x", "gamma", "beta", "eps=1e-5"), cases=cases.half,
-        drive=drive.half_layer_norm, reference=half_family.reference,
+        drive=feature_axis.layer_norm, reference=half_family.reference,
         family=half_family.faulty_half, knobs=half_family.KNOBS,
         groups={"ordinary": 1, "large": 3, "constant": 2, "small variance": 1, "far from zero": 2,
                 "default epsilon": 1, INPUT_KEPT: 1},
