@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import os
 import random
 import subprocess
 import sys
@@ -64,6 +65,18 @@ class SomeTokens(nn.Module):
         if self.training:
             x = x[:, torch.randperm(x.shape[1])[: x.shape[1] // 2 + 1]]
         return F.layer_norm(x, x.shape[-1:])
+
+
+class MixUp(nn.Module):
+    def forward(self, x):
+        return 0.7 * x + 0.3 * x[torch.randperm(len(x))] if self.training else x
+
+
+class EachTime(nn.Module):
+    """Another factor in each call, of random numbers that no seed reaches."""
+
+    def forward(self, x):
+        return x * (1 + int.from_bytes(os.urandom(2), "big"))
 
 
 class Positions(nn.Module):
@@ -170,6 +183,14 @@ VERDICTS = {
         {"modes": "problem"}, "the buffer 0.inner.running_mean"),
     "dropout also in evaluation": (lambda x: F.dropout(x, 0.3), {}, {
         "modes": "problem", "causality": "ok"}, "Evaluation draws random numbers"),
+    "mixed up in training": (MixUp(), {}, {"modes": "problem", "examples": "problem"},
+                             "in evaluation not"),
+    "as many draws as negative numbers": (nn.RReLU(), {}, {
+        "examples": "cannot tell", "modes": "info", "padding": "ok"}, "how many random numbers"),
+    "draws in evaluation": (lambda x: F.gumbel_softmax(x), {}, {
+        "padding": "cannot tell", "modes": "problem", "examples": "ok"}, "random draws hide"),
+    "another result each time": (EachTime(), {}, dict.fromkeys(MINE, "cannot tell"),
+                                 "The same call gives another result"),
     "its own mode": (type("Twice", (nn.Module,), {
         "forward": lambda self, x: x * (1 + self.training)})(), {}, {"modes": "problem"},
         "the module itself asks"),
@@ -459,6 +480,25 @@ def test_inside_inference_mode_and_autocast():
         report = audit(module, example(), causal=True)
         assert torch.is_inference_mode_enabled() and torch.is_autocast_enabled("cpu")
     assert not report.problems, report.text
+
+
+@pytest.mark.parametrize("compiled", [torch.jit.script, functools.partial(
+    torch.jit.trace, example_inputs=example())])
+def test_modules_of_torchscript_come_back_in_their_buffers_too(compiled):
+    x = example()
+    module = compiled(nn.Sequential(nn.Linear(D, D), nn.BatchNorm1d(T)))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    assert audit(module, x, checks=["examples"])["examples"].verdict == "problem"
+    assert_same(before, dict(module.state_dict()))
+
+
+def test_a_module_made_in_inference_mode_is_audited_and_comes_back():
+    with torch.inference_mode():
+        module = layer()
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+    report = audit(module, example(), src_mask=causal_mask(), causal=True, checks=MINE)
+    assert not report.problems, report.text
+    assert_same(before, dict(module.state_dict()))
 
 
 def test_gradients_of_the_example_are_not_touched():

@@ -31,6 +31,7 @@ class Scale:
     unit : float, root mean square of the change of the output by a wholly new input
     rounding : float, the rounding error to expect in the output
     y : tensor, the output for the example
+    drawn : where the random numbers stood after it
     trouble : str, why nothing can be measured, or ""
     """
 
@@ -39,6 +40,7 @@ class Scale:
     unit: float
     rounding: float
     y: torch.Tensor
+    drawn: int
     trouble: str = ""
 
     @property
@@ -109,6 +111,7 @@ def scale_of(subject, mode="eval", dtype="logic"):
 def _measured(subject, mode, dtype):
     watch = _LeastExact()
     y = subject.run(mode=mode, dtype=dtype, around=watch).detach()
+    drawn = subject.drawn
     floats = [each for each in (y.dtype, *watch.seen) if each.is_floating_point]
     least = max(floats, key=lambda each: torch.finfo(each).eps, default=y.dtype)
     if not y.is_floating_point():
@@ -116,7 +119,7 @@ def _measured(subject, mode, dtype):
     generator = torch.Generator().manual_seed(subject.seed)
     changed = subject.run(redrawn(subject.x, subject.x, generator), mode=mode, dtype=dtype).detach()
     again = subject.run(mode=mode, dtype=dtype).detach()
-    scale = Scale(dtype, _name(least), 1.0, 0.0, y)
+    scale = Scale(dtype, _name(least), 1.0, 0.0, y, drawn)
     if not y.isfinite().any():
         return replace(scale, trouble="The output has no finite number.")
     if changed.shape != y.shape or again.shape != y.shape:
@@ -125,15 +128,13 @@ def _measured(subject, mode, dtype):
     unit = finite.square().mean().sqrt().item() if len(finite) else 0.0
     if unit == 0:
         return replace(scale, trouble="The output does not depend on the input.")
-    rounding = 0.0
-    if y.is_floating_point():
-        rounding = max(torch.finfo(least).eps * y[y.isfinite()].abs().max().item(),
-                       _moved_by_last_places(subject, mode, dtype, least, y))
-    scale = replace(scale, unit=unit, rounding=rounding)
-    if scale.tells and scale.differ(again, y):
+    rounding = torch.finfo(least).eps * y[y.isfinite()].abs().max().item() if (
+        y.is_floating_point()) else 0.0
+    if replace(scale, unit=unit, rounding=rounding).differ(again, y):
         return replace(scale, trouble="The same call gives another result, also with the same "
                        "seeds.")
-    return scale
+    moved = _moved_by_last_places(subject, mode, dtype, least, y) if rounding else 0.0
+    return replace(scale, unit=unit, rounding=max(rounding, moved))
 
 
 def _moved_by_last_places(subject, mode, dtype, least, y):

@@ -6,7 +6,7 @@ from lnres_utils.auditing.arithmetic import scale_of
 from lnres_utils.auditing.changes import changed_at
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-from lnres_utils.auditing.wording import HIDDEN, MODES, basis, in_modes, joined
+from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, basis, in_modes, joined
 
 ONE_BY_ONE = 8  # up to so many examples are changed one at a time, more in groups
 
@@ -66,6 +66,8 @@ def _mixing(subject, mode):
         others = [each for each in range(x.shape[axis]) if each not in group]
         if new.shape != scale.y.shape:
             return _unknown("the shape of the output depends on the numbers in x.")
+        if subject.drawn != scale.drawn:
+            return _unknown(DRAWS)
         far = scale.far(new, scale.y).movedim(axis, 0).flatten(1).amax(1)[others]
         if far.max() > largest:
             largest, moved = far.max().item(), others[far.argmax()]

@@ -32,7 +32,8 @@ class Undropped(TorchDispatchMode):
 def modes(subject):
     """Finding "modes": the gap between evaluation and training, and its cause, told by behavior.
 
-    Running statistics: a training call depends on the batch, or leaves other buffers behind.
+    Running statistics: a training call leaves other buffers behind. Other examples: a training
+    call depends on its batch.
     Dropout: two training calls with different seeds differ, and without random draws there is no
     gap. The fast path of evaluation: the gap goes when torch is told not to take it.
     """
@@ -133,11 +134,15 @@ class _Seen:
             sentences.append(f"Evaluation takes torch's fast path, which gives {self.slow_rows} "
                              f"rows other numbers, by up to {self.slow_gap:.1g}; see "
                              "`torch.backends.mha.set_fastpath_enabled`.")
-        if self.undropped and (self.buffers or self.mates):
+        depends = "in training the output depends on the other examples, in evaluation not"
+        if self.undropped and self.buffers:
             causes.append("running statistics")
-            sentences.append("Evaluation uses what training calls have stored: " + "; ".join(
-                [f"a training call changes the buffer {self.buffers[0]}"] * bool(self.buffers)
-                + ["in training the output depends on the other examples"] * self.mates) + ".")
+            sentences.append(f"Evaluation uses what training calls have stored: a training call "
+                             f"changes the buffer {self.buffers[0]}"
+                             + f", and {depends}" * self.mates + ".")
+        elif self.undropped and self.mates:
+            causes.append("other examples")
+            sentences.append(f"{depends.capitalize()}.")
         if self.random:
             causes.append("dropout")
             sentences.append(f"Two training calls differ by {self.random:.1g}: dropout, drop-path "

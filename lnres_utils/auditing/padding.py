@@ -81,10 +81,9 @@ def _asked(subject, letter, mode):
         return subject.run(x, mode=mode, dtype=scale.dtype, args=args, kwargs=kwargs, seed=seed,
                            around=Undropped() if mode == "train" else None).detach()
 
-    if mode == "train":
-        own = subject.x, subject.args, subject.kwargs
-        if scale.differ(run(*own), run(*own, seed=subject.seed + 1)):
-            raise CannotPad("random draws hide what padding does.")
+    own = subject.x, subject.args, subject.kwargs
+    if scale.differ(run(*own), run(*own, seed=subject.seed + 1)):
+        raise CannotPad("random draws hide what padding does.")
     makers = [_shortened] if _have_positions(subject, letter) else [_appended, _shortened]
     best, reasons = None, []
     for trial in (trial for maker in makers for trial in maker(subject, letter)):

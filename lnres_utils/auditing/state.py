@@ -72,6 +72,13 @@ def seed_torch(seed):
         torch.cuda.manual_seed_all(seed)
 
 
+def random_digest():
+    """A number for the states of the random numbers of torch, NumPy and Python."""
+    numpy_state = np.random.get_state()
+    return hash((torch.default_generator.get_state().numpy().tobytes(), numpy_state[1].tobytes(),
+                 numpy_state[2], random.getstate()))
+
+
 def _has_cuda():
     return torch.cuda.is_available() and torch.cuda.is_initialized()
 
@@ -95,6 +102,9 @@ class ModuleState:
                            if isinstance(value, (dict, list, set))]
         self.generators = [(value, _state_of(value)) for _, attributes in self.attributes
                            for value in attributes.values() if _state_of(value) is not None]
+        self.slots = [(buffer, buffer.data) for module, attributes in self.attributes
+                      if not isinstance(attributes.get("_buffers"), dict)  # TorchScript
+                      for buffer in module.buffers(recurse=False)]
         self.numbers = [(module, name) for module, attributes in self.attributes
                         for name, value in attributes.items()
                         if name not in HELD and _holds_numbers(value)]
@@ -125,9 +135,12 @@ class ModuleState:
             _set_state(generator, state)
         clones = {}
         for module, attributes in self.attributes:
-            for name, buffer in attributes["_buffers"].items():
+            buffers = attributes.get("_buffers")
+            for name, buffer in buffers.items() if isinstance(buffers, dict) else ():
                 if buffer is not None:
                     module._buffers[name] = clones.setdefault(id(buffer), converted(buffer, dtype))
+        for buffer, data in self.slots:
+            buffer.data = converted(data, dtype)
         for module, name in self.numbers:
             module.__dict__[name] = converted(module.__dict__[name], dtype)
 
@@ -141,6 +154,8 @@ class ModuleState:
             return [each.data.sum().item() for each in self.parameters if each.numel()]
 
     def restore(self):
+        for buffer, data in self.slots:
+            buffer.data = data
         for module, attributes in self.attributes:
             module.__dict__.clear()
             module.__dict__.update(attributes)
@@ -151,7 +166,8 @@ class ModuleState:
         for parameter, data, grad, requires_grad in self.kept:
             parameter.grad = None
             parameter.data = data
-            parameter.requires_grad_(requires_grad)
+            if parameter.requires_grad != requires_grad:
+                parameter.requires_grad_(requires_grad)
             parameter.grad = grad
 
 

@@ -8,7 +8,13 @@ import numpy as np
 import torch
 
 from lnres_utils.auditing.changes import lengthened, redrawn
-from lnres_utils.auditing.state import ModuleState, ProcessState, modules_of, seed_torch
+from lnres_utils.auditing.state import (
+    ModuleState,
+    ProcessState,
+    modules_of,
+    random_digest,
+    seed_torch,
+)
 from lnres_utils.auditing.trees import converted, first_tensor, mapped
 
 AXES = "BTHWCD"  # batch, positions, features
@@ -33,6 +39,7 @@ class Subject:
     args, kwargs : what else a call is given
     causal : bool or None, as the caller said
     seed : int
+    drawn : where the random numbers stood after the last run; the same if as many were drawn
     """
 
     def __init__(self, module, x, args=(), kwargs=None, axes="BTD", causal=None, output=None,
@@ -123,6 +130,7 @@ class Subject:
                 picked = returned if whole else self.output(returned)
             except Exception as error:
                 raise ModuleRaised(one_line(error)) from error
+            self.drawn = random_digest()
         if not whole and not isinstance(picked, torch.Tensor):
             raise ModuleRaised(f"it returned {type(returned).__name__} without a tensor; "
                                "`output` is to pick one")

@@ -9,7 +9,7 @@ from lnres_utils.auditing.changes import changed_at
 from lnres_utils.auditing.examples import mixing
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-from lnres_utils.auditing.wording import HIDDEN, MODES, basis, in_modes, joined
+from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, basis, in_modes, joined
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def _reach(subject, letter, mode):
         new = subject.run(changed, mode=mode, dtype=scale.dtype).detach()
         if new.shape != y.shape:
             raise CannotTell("the shape of the output depends on the numbers in x.")
+        if subject.drawn != scale.drawn:
+            raise CannotTell(DRAWS)
         moved = scale.far(new, y).movedim(axis, -1)
         for row, j in enumerate(group):
             part = moved if together else moved.narrow(batch - (axis < batch), row, 1)

@@ -3,6 +3,7 @@
 from lnres_utils.auditing.arithmetic import scale_of
 
 MODES = {"eval": "evaluation", "train": "training"}
+DRAWS = "how many random numbers the module draws depends on the numbers in x."
 HIDDEN = "no output moved, but whole numbers may hide small changes."
 
 
