@@ -323,11 +323,11 @@ def test_a_part_that_is_not_as_the_text_asks_is_called_by_its_name(old, new, wor
     assert words in report.text and report.points == points
 
 
-def test_a_fault_of_ones_own_costs_no_other_points():
+def test_a_fault_of_ones_own_costs_no_other_points(cases):
     for knob in SPEC.knobs:
-        if knob.id in ("post-norm", "both-skips-missing"):  # these reach two questions
+        if knob.id == "post-norm":  # it reaches two questions
             continue
-        report = checked(NAME, SPEC.family(**knob.settings))
+        report = judge(SPEC, SPEC.family(**knob.settings), rng_of(SPEC), cases)
         assert report.points == 18, knob.id
 
 

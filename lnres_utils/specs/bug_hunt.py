@@ -130,10 +130,6 @@ def reference(inputs):
     return _RIGHT[inputs["task"]](inputs)
 
 
-def _knob(id, settings, sentence, lesson, case=""):
-    return Knob(id, settings, sentence, lesson, case)
-
-
 WHICH_AXIS, SCALE = "feature-axis/which-axis", "feature-axis/scale-bias-epsilon"
 ONE_VECTOR = "feature-axis/one-vector"
 ADDITIVE, STREAM = "residual-path/additive-path", "residual-path/growing-stream"
@@ -143,103 +139,103 @@ SEES, MODES = "practical-checks/who-sees-whom", "practical-checks/modes-batches-
 HALF = "practical-checks/half-precision"
 
 PLANTED = (
-    _knob("averages-over-tokens", {"statistics": "example"},
-          "A norm takes mean and variance over all tokens of an example: each token's output then "
-          "depends on later ones, and on the length. They belong to one token's features.",
-          WHICH_AXIS, "LN-05"),
-    _knob("epsilon-behind-root", {"outside": True},
-          "In a norm epsilon is added to the standard deviation; it belongs to the variance, under "
-          "the root.", SCALE, "LN-02"),
-    _knob("squares-in-half", {"inside": "narrow"},
-          "A norm squares in half precision: above 256 the squares overflow, and whole rows become "
-          "zero without a warning. Compute the statistics in float32 or wider.", HALF, "NUM-01"),
-    _knob("sees-the-next-token", {"mask": "next"},
-          "The attention's mask is off by one: each token sees the one behind it.", SEES),
-    _knob("second-skip-normalized", {"skip": "normalized-second"},
-          "The second skip of a block carries the normalized states; it is to carry the stream "
-          "itself.", ORDERS, "PP-02"),
-    _knob("norms-shared", {"norms": "shared"},
-          "Both sublayers of a block share one norm, so that their gains are tied; each has one of "
-          "its own.", WEIGHTS, "PP-08"),
-    _knob("dropout-on-first-sum", {"dropping": "first-sum"},
-          "Dropout falls on the first sum of a block and zeros the stream itself; it is to fall on "
-          "the update alone.", DROPOUT, "RES-07"),
-    _knob("final-norm-missing", {"final": "missing"},
-          "The stack's output has not been through the final norm, which belongs behind the last "
-          "block.", ORDERS, "PP-06"),
-    _knob("output-maps-not-smaller", {"scaled": "none"},
-          "The maps that write to the stream are drawn like all others: their names are never "
-          "recognized, so 1/√(2L) reaches none of them.", STREAM, "RES-11"),
-    _knob("padding-counts", {"pooled": "counted"},
-          "The summary divides by all tokens, padding included: the same sequence gets another one "
-          "in a longer batch.", MODES, "AX-07"),
+    Knob("averages-over-tokens", {"statistics": "example"},
+         "A norm takes mean and variance over all tokens of an example: each token's output then "
+         "depends on later ones, and on the length. They belong to one token's features.",
+         WHICH_AXIS, "LN-05"),
+    Knob("epsilon-behind-root", {"outside": True},
+         "In a norm epsilon is added to the standard deviation; it belongs to the variance, under "
+         "the root.", SCALE, "LN-02"),
+    Knob("squares-in-half", {"inside": "narrow"},
+         "A norm squares in half precision: above 256 the squares overflow, and whole rows become "
+         "zero without a warning. Compute the statistics in float32 or wider.", HALF, "NUM-01"),
+    Knob("sees-the-next-token", {"mask": "next"},
+         "The attention's mask is off by one: each token sees the next one, too.", SEES),
+    Knob("second-skip-normalized", {"skip": "normalized-second"},
+         "The second skip of a block carries the normalized states; it is to carry the stream "
+         "itself.", ORDERS, "PP-02"),
+    Knob("norms-shared", {"norms": "shared"},
+         "Both sublayers of a block share one norm, so that their gains are tied; each has one of "
+         "its own.", WEIGHTS, "PP-08"),
+    Knob("dropout-on-first-sum", {"dropping": "first-sum"},
+         "Dropout falls on the first sum of a block and zeros the stream itself; it is to fall on "
+         "the update alone.", DROPOUT, "RES-07"),
+    Knob("final-norm-missing", {"final": "missing"},
+         "The stack's output has not been through the final norm, which belongs behind the last "
+         "block.", ORDERS, "PP-06"),
+    Knob("output-maps-not-smaller", {"scaled": "none"},
+         "The maps that write to the stream are drawn like all others: their names are never "
+         "recognized, so 1/√(2L) reaches none of them.", STREAM, "RES-11"),
+    Knob("padding-counts", {"pooled": "counted"},
+         "The summary divides by all tokens, padding included: the same sequence gets another one "
+         "in a longer batch.", MODES, "AX-07"),
 )
 
 SLIPS = (
-    _knob("divides-by-n-minus-1", {"statistics": "sample"},
-          "A norm divides the squares by N - 1; layer norm divides by N.", ONE_VECTOR, "LN-01"),
-    _knob("epsilon-gone", {"eps": 0.0},
-          "Epsilon has no effect, or is far too small: 1e-5 belongs to the variance.", SCALE,
-          "LN-19"),
-    _knob("epsilon-1e-6", {"eps": 1e-6},
-          "Epsilon is 1e-6; this model's is 1e-5.", SCALE, "LN-19"),
-    _knob("stays-float32", {"inside": "stays-wide"},
-          "A norm that gets half precision returns float32; cast its output back to the dtype of "
-          "its input.", HALF, "RMS-15"),
-    _knob("not-causal", {"mask": "none"}, "Each token sees all others: there is no causal mask.",
-          SEES),
-    _knob("only-first-block-causal", {"mask": "first-block"},
-          "Only the first block's attention is causal.", SEES),
-    _knob("own-token-hidden", {"mask": "strict"},
-          "The mask hides each token from itself: the first one then sees nothing at all.", SEES),
-    _knob("first-skip-normalized", {"skip": "normalized-first"},
-          "The first skip of a block carries the normalized states; it is to carry the stream "
-          "itself.", ORDERS, "PP-02"),
-    _knob("both-skips-normalized", {"skip": "normalized-both"},
-          "Both skips of a block carry the normalized states; they are to carry the stream itself.",
-          ORDERS, "PP-02"),
-    _knob("second-skip-missing", {"skip": "missing-second"},
-          "The second skip of a block is missing.", ADDITIVE, "RES-02"),
-    _knob("both-skips-missing", {"skip": "missing-both"}, "A block has no skips.", ADDITIVE,
-          "RES-01"),
-    _knob("post-norm", {"skip": "post"},
-          "The block is post-norm now, norm(x + f(x)); it was written as pre-norm, x + f(norm(x)).",
-          ORDERS, "PP-01"),
-    _knob("norms-shared-by-blocks", {"norms": "between-blocks"},
-          "All blocks share their norms; each block has its own two.", WEIGHTS, "PP-08"),
-    _knob("dropout-on-second-sum", {"dropping": "second-sum"},
-          "Dropout falls on the second sum of a block; it is to fall on the update alone.",
-          DROPOUT, "RES-07"),
-    _knob("dropout-on-both-sums", {"dropping": "both-sums"},
-          "Dropout falls on both sums of a block and zeros the stream itself; it is to fall on the "
-          "updates alone.", DROPOUT, "RES-07"),
-    _knob("no-dropout", {"dropping": "missing"},
-          "Nothing is dropped any more in training; both updates of a block are to be.", DROPOUT,
-          "RES-07"),
-    _knob("first-update-not-dropped", {"dropping": "second-only"},
-          "Only the feed-forward network's update is dropped; attention's is to be, too.", DROPOUT,
-          "RES-07"),
-    _knob("second-update-not-dropped", {"dropping": "first-only"},
-          "Only attention's update is dropped; the feed-forward network's is to be, too.", DROPOUT,
-          "RES-07"),
-    _knob("dropout-always", {"dropping": "always"},
-          "Updates are dropped in evaluation, too.", DROPOUT),
-    _knob("final-norm-in-the-loop", {"final": "each"},
-          "The final norm is applied behind every block, and not once behind the last.", ORDERS,
-          "S3-final-norm-in-block"),
-    _knob("all-maps-smaller", {"scaled": "all"},
-          "All maps are drawn smaller; only those that write to the stream are to be.", STREAM,
-          "RES-11"),
-    _knob("only-attention-smaller", {"scaled": "attention"},
-          "Only attention's output map is drawn smaller; the feed-forward network's writes to the "
-          "stream as well.", STREAM, "RES-11"),
-    _knob("scaled-by-blocks", {"scaled": "by-blocks"},
-          "Output maps are drawn with 1/√L; a block writes twice, so it is 1/√(2L).", STREAM,
-          "RES-11"),
-    _knob("padding-averaged", {"pooled": "averaged"},
-          "The summary averages the states at padding as well.", MODES, "AX-07"),
-    _knob("sum-for-mean", {"pooled": "sum"},
-          "The summary is the sum of the real tokens; their mean was asked for.", MODES),
+    Knob("divides-by-n-minus-1", {"statistics": "sample"},
+         "A norm divides the squares by N - 1; layer norm divides by N.", ONE_VECTOR, "LN-01"),
+    Knob("epsilon-gone", {"eps": 0.0},
+         "Epsilon has no effect, or is far too small: 1e-5 belongs to the variance.", SCALE,
+         "LN-19"),
+    Knob("epsilon-1e-6", {"eps": 1e-6},
+         "Epsilon is 1e-6; this model's is 1e-5.", SCALE, "LN-19"),
+    Knob("stays-float32", {"inside": "stays-wide"},
+         "A norm that gets half precision returns float32; cast its output back to the dtype of "
+         "its input.", HALF, "RMS-15"),
+    Knob("not-causal", {"mask": "none"}, "Each token sees all others: there is no causal mask.",
+         SEES),
+    Knob("only-first-block-causal", {"mask": "first-block"},
+         "Only the first block's attention is causal.", SEES),
+    Knob("own-token-hidden", {"mask": "strict"},
+         "The mask hides each token from itself: the first one then sees nothing at all.", SEES),
+    Knob("first-skip-normalized", {"skip": "normalized-first"},
+         "The first skip of a block carries the normalized states; it is to carry the stream "
+         "itself.", ORDERS, "PP-02"),
+    Knob("both-skips-normalized", {"skip": "normalized-both"},
+         "Both skips of a block carry the normalized states; they are to carry the stream itself.",
+         ORDERS, "PP-02"),
+    Knob("second-skip-missing", {"skip": "missing-second"},
+         "The second skip of a block is missing.", ADDITIVE, "RES-02"),
+    Knob("both-skips-missing", {"skip": "missing-both"}, "A block has no skips.", ADDITIVE,
+         "RES-01"),
+    Knob("post-norm", {"skip": "post"},
+         "The block is post-norm now, norm(x + f(x)); it was written as pre-norm, x + f(norm(x)).",
+         ORDERS, "PP-01"),
+    Knob("norms-shared-by-blocks", {"norms": "between-blocks"},
+         "All blocks share their norms; each block has its own two.", WEIGHTS, "PP-08"),
+    Knob("dropout-on-second-sum", {"dropping": "second-sum"},
+         "Dropout falls on the second sum of a block; it is to fall on the update alone.",
+         DROPOUT, "RES-07"),
+    Knob("dropout-on-both-sums", {"dropping": "both-sums"},
+         "Dropout falls on both sums of a block and zeros the stream itself; it is to fall on the "
+         "updates alone.", DROPOUT, "RES-07"),
+    Knob("no-dropout", {"dropping": "missing"},
+         "Nothing is dropped any more in training; both updates of a block are to be.", DROPOUT,
+         "RES-07"),
+    Knob("first-update-not-dropped", {"dropping": "second-only"},
+         "Only the feed-forward network's update is dropped; attention's is to be, too.", DROPOUT,
+         "RES-07"),
+    Knob("second-update-not-dropped", {"dropping": "first-only"},
+         "Only attention's update is dropped; the feed-forward network's is to be, too.", DROPOUT,
+         "RES-07"),
+    Knob("dropout-always", {"dropping": "always"},
+         "Updates are dropped in evaluation, too.", DROPOUT),
+    Knob("final-norm-in-the-loop", {"final": "each"},
+         "The final norm is applied behind every block, and not once behind the last.", ORDERS,
+         "S3-final-norm-in-block"),
+    Knob("all-maps-smaller", {"scaled": "all"},
+         "All maps are drawn smaller; only those that write to the stream are to be.", STREAM,
+         "RES-11"),
+    Knob("only-attention-smaller", {"scaled": "attention"},
+         "Only attention's output map is drawn smaller; the feed-forward network's writes to the "
+         "stream as well.", STREAM, "RES-11"),
+    Knob("scaled-by-blocks", {"scaled": "by-blocks"},
+         "Output maps are drawn with 1/√L; a block writes twice, so it is 1/√(2L).", STREAM,
+         "RES-11"),
+    Knob("padding-averaged", {"pooled": "averaged"},
+         "The summary averages the states at padding as well.", MODES, "AX-07"),
+    Knob("sum-for-mean", {"pooled": "sum"},
+         "The summary is the sum of the real tokens; their mean was asked for.", MODES),
 )
 
 _LEVELS = Output(tolerance=1e-5)
