@@ -16,6 +16,7 @@ import pytest
 import yaml
 from docutils import nodes
 
+from lnres_utils import specs
 from lnres_utils.specs import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -263,3 +264,24 @@ def test_make_alone_lists_the_commands():
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, env=clean, check=True)
     for target in ("book", "test", "lab", "exercises", "refresh", "serve"):
         assert re.search(rf"^  make {target}\b", done.stdout, re.MULTILINE), target
+
+
+def test_instructors_are_told_the_true_minutes_and_points():
+    text = (ROOT / "chapters/instructors.md").read_text(encoding="utf-8")
+    row = r"^\| \[.*\]\(\.\./exercises/(.*)\.ipynb\) \| (\d+) \| (\d+) \| (\d+) \|$"
+    rows = re.findall(row, text, re.MULTILINE)
+    told = {chapter: tuple(map(int, numbers)) for chapter, *numbers in rows}
+    true = {}
+    for chapter, names in CHAPTERS.items():
+        each = [specs.get(name) for name in names]
+        minutes, points = ([getattr(exercise, what) for exercise in each]
+                           for what in ("minutes", "max_points"))
+        true[chapter] = (len(names), sum(minutes), sum(points))
+    assert told == true
+    minutes = {"Core path": 0, "Deep": 0}
+    for path in LESSONS:
+        kind, number = re.search(r"^\*(Core path|Deep) · (\d+) minutes", prose(path),
+                                 re.MULTILINE).groups()
+        minutes[kind] += int(number)
+    assert "read in about five hours; the deep ones take another hour and a\nquarter" in text
+    assert 4.75 < minutes["Core path"] / 60 < 5.25 and 1 < minutes["Deep"] / 60 < 1.5, minutes
