@@ -206,6 +206,7 @@ PLACEMENT = [
     (skip_from_norm, {}, "skip-from-norm"), (nn.Linear(D, D), {}, "none"),
     (blocks.Block(D, [blocks.Attention(D, 4)], "plain"), {}, "none"),
     (lambda x: F.layer_norm(PRE(x), (D,)), {}, "pre or sandwich + final norm"),
+    (lambda x: PRE(PRE(PRE(x) + 0) + 0) + 0, {}, "pre or sandwich"),
     (lambda x: PRE(x.mT).mT, CHANNELS, "pre"),
     (lambda x: PRE(x.flatten(1, 2)).reshape(x.shape), {"x": example(2, 3, 4, D), "axes": "BHWC"},
      "pre"),
@@ -262,7 +263,9 @@ def test_an_epsilon_that_differs_by_dtype_is_told():
     assert "differs" not in found(nn.LayerNorm(D, eps=1e-12), "epsilon").evidence
 
 
-@pytest.mark.parametrize("module", [layer(), nn.Linear(D, D), nn.LayerNorm(1), torch.tanh])
+@pytest.mark.parametrize("module", [
+    layer(), nn.Linear(D, D), nn.LayerNorm(1), torch.tanh,
+    nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D)), nn.Sequential(nn.LayerNorm(D), nn.ReLU())])
 def test_what_is_no_norm_is_not_asked_for_its_epsilon(module):
     x = example(3, 6, 1) if isinstance(module, nn.LayerNorm) else None
     finding = found(module, "epsilon", x)

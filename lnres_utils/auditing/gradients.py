@@ -1,13 +1,10 @@
 """Which parameters are trained, and which never are?"""
 
-from contextlib import contextmanager
-
 import numpy as np
 import torch
 
 from lnres_utils.auditing import probing
 
-NUDGE = 0.01  # what is added to parameters, so that maps that start at zero let gradients through
 DRAWS = 3  # inputs and cotangents; a parameter that one of them reaches is fine
 NAMED = 6  # names in a sentence
 
@@ -55,29 +52,12 @@ def _gradients(subject, parameters, draw):
     if x.is_floating_point():  # no wider than it takes: three copies of all parameters are alive
         dtype = torch.promote_types(x.dtype, torch.float32)
         x = probing.draw(subject, 10 + draw, examples=2)
-    kept = []
-
-    @contextmanager
-    def nudged():
-        """Parameters a little off, as after the first steps of training."""
-        generator = torch.Generator().manual_seed(30 + draw)
-        for each in parameters:
-            kept.append((each, each.data))
-            noise = torch.randn(each.shape, generator=generator, dtype=torch.float64)
-            each.data = each.data + (NUDGE * noise).to(each.device, each.dtype)
-        yield
-
-    try:
-        y = probing.real(subject.run(x, mode="train", dtype=dtype, seed=draw, grad=True,
-                                     around=nudged()))
-        if not y.requires_grad:
-            return [None] * len(parameters)
-        numbers = np.random.default_rng(20 + draw).normal(size=tuple(y.shape))
-        cotangent = torch.from_numpy(np.asarray(numbers)).to(y.device, y.dtype)
-        return torch.autograd.grad(y, parameters, cotangent, allow_unused=True)
-    finally:
-        for each, data in kept:
-            each.data = data
+    y = probing.real(subject.run(x, mode="train", dtype=dtype, seed=draw, grad=True))
+    if not y.requires_grad:
+        return [None] * len(parameters)
+    numbers = np.random.default_rng(20 + draw).normal(size=tuple(y.shape))
+    cotangent = torch.from_numpy(np.asarray(numbers)).to(y.device, y.dtype)
+    return torch.autograd.grad(y, parameters, cotangent, allow_unused=True)
 
 
 def _named(names):
