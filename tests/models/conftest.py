@@ -12,8 +12,9 @@ def pytest_terminal_summary(terminalreporter):
     differ = [cell for cell in CELLS if cell[2] != cell[3]]
     unexplained = {cell[0] for cell in differ if cell[:2] not in DISSENT}
     explained = {cell[0] for cell in differ} - unexplained
-    say(f"modules: {len(modules - explained - unexplained)} of {len(modules)} agree in every column; "
-        f"{len(explained)} differ by definition, {len(unexplained)} without a reason")
+    agree = modules - explained - unexplained
+    say(f"modules: {len(agree)} of {len(modules)} agree in every column; {len(explained)} differ by "
+        f"definition, {len(unexplained)} without a reason")
     for column in dict.fromkeys(column for _, column, *_ in CELLS):
         cells = [cell for cell in CELLS if cell[1] == column]
         same = sum(cell[2] == cell[3] for cell in cells)
