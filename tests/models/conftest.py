@@ -13,8 +13,8 @@ def pytest_terminal_summary(terminalreporter):
     unexplained = {cell[0] for cell in differ if cell[:2] not in DISSENT}
     explained = {cell[0] for cell in differ} - unexplained
     agree = modules - explained - unexplained
-    say(f"modules: {len(agree)} of {len(modules)} agree in every column; {len(explained)} differ by "
-        f"definition, {len(unexplained)} without a reason")
+    say(f"modules: {len(agree)} of {len(modules)} agree in every column; {len(explained)} differ "
+        f"by definition, {len(unexplained)} without a reason")
     for column in dict.fromkeys(column for _, column, *_ in CELLS):
         cells = [cell for cell in CELLS if cell[1] == column]
         same = sum(cell[2] == cell[3] for cell in cells)
