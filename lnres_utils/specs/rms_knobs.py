@@ -258,7 +258,7 @@ FOLD = tuple(
         ("whole-mean", {"weight_axis": "both"},
          "One mean is taken out of the whole matrix; each column has its own: axis 0.",
          ("keepdims",)),
-        ("only-bias", {"weight_axis": "none"},
+        ("only-bias", {"weight_axis": "none", "bias": "mean"},
          "Only the bias is centered; the columns of `weight` write a mean to the output as well.",
          ("keepdims", "divided")),
         ("bias-kept", {"bias": "kept"},
