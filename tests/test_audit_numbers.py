@@ -265,7 +265,7 @@ def test_an_epsilon_that_differs_by_dtype_is_told():
 
 @pytest.mark.parametrize("module", [
     layer(), nn.Linear(D, D), nn.LayerNorm(1), torch.tanh,
-    nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D)), nn.Sequential(nn.LayerNorm(D), nn.ReLU())])
+    nn.Sequential(nn.LayerNorm(D), nn.Linear(D, D)), nn.Sequential(nn.LayerNorm(D), nn.GELU())])
 def test_what_is_no_norm_is_not_asked_for_its_epsilon(module):
     x = example(3, 6, 1) if isinstance(module, nn.LayerNorm) else None
     finding = found(module, "epsilon", x)
