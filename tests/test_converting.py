@@ -35,7 +35,8 @@ def some_tokens():
 @pytest.mark.parametrize("wiring", [
     {}, {"placement": "parallel"}, {"norm": norms.LayerNorm}, {"qk_norm": True},
     {"norm": partial(nn.LayerNorm, eps=0.1)}, {"norm": partial(nn.LayerNorm, bias=False)},
-    {"branch_scale": 0.5, "update": lambda width: blocks.StochasticDepth(0.1)}], ids=str)
+    {"branch_scale": 0.5, "update": lambda width: blocks.StochasticDepth(0.1)}],
+    ids=lambda wiring: "-".join(wiring) or "plain")
 def test_a_trained_network_computes_the_same(wiring):
     model = trained(**wiring)
     moved = [norm for norm in model.modules() if isinstance(norm, (nn.LayerNorm, norms.LayerNorm))]
