@@ -319,6 +319,12 @@ def test_a_constant_example_gets_numbers():
     assert any("constant" in remark for remark in report.facts["remarks"])
 
 
+@pytest.mark.parametrize("x", [torch.full((B, T, D), 6e4), example() * 1e4])
+def test_new_numbers_fit_in_half_precision(x):
+    report = audit(layer().half(), x.half(), checks=["tokens"])
+    assert report["tokens"].verdict == "info", report.text
+
+
 def test_large_batches_are_changed_in_groups():
     def pairs(x):
         return x + x.view(-1, 2, T, D).flip(1).reshape(x.shape) * (

@@ -16,12 +16,13 @@ def redrawn(x, example, generator):
     numbers = example.double()
     spread = numbers.std(correction=0)
     if spread == 0:
-        spread = numbers.abs().max().clamp(min=1)
+        spread = numbers.abs().max().clamp(min=1) / SPREAD
     new = torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x.device)
     new = numbers.mean() + SPREAD * spread * new
     if (numbers >= 0).all() and (numbers > 0).any():
         new = new.abs()
-    return new.to(x.dtype)
+    largest = max(numbers.abs().max().item(), torch.finfo(x.dtype).max / 4)
+    return new.clamp(-largest, largest).to(x.dtype)
 
 
 def _other_integers(x, example, generator):
