@@ -325,14 +325,23 @@ def test_new_numbers_fit_in_half_precision(x):
     assert report["tokens"].verdict == "info", report.text
 
 
-def test_large_batches_are_changed_in_groups():
+@pytest.mark.parametrize("module", [
+    layer(dropout=0.3), DropPath(nn.LayerNorm(D)), nn.Dropout(0.4), nn.LSTM(D, D, 2, dropout=0.3)])
+def test_without_random_draws_dropout_leaves_no_gap(module):
+    facts = audit(module, example(), checks=["modes"])["modes"].facts
+    assert facts["random"] and facts["gap"] > 1e-3
+    assert facts["gap without random draws"] == 0 and facts["cause"] == "dropout"
+
+
+@pytest.mark.parametrize("moved", [12, 13])
+def test_large_batches_are_changed_in_groups(moved):
     def pairs(x):
         return x + x.view(-1, 2, T, D).flip(1).reshape(x.shape) * (
-            torch.arange(len(x)) == 13)[:, None, None]
+            torch.arange(len(x)) == moved)[:, None, None]
 
     report = audit(pairs, example(batch=22), checks=["examples"])
     assert report["examples"].verdict == "problem"
-    assert "moves example 13" in report["examples"].evidence
+    assert f"moves example {moved}" in report["examples"].evidence
 
 
 def test_gains_are_jittered_so_that_what_they_hide_is_seen():
