@@ -65,7 +65,9 @@ def judge_runs(exercise, runs, find_broken=tuple):
 
     failing = [run for run in judged if not good[id(run)]]
     if exercise.quiet and not any(run.failure and not run.failure.not_attempted for run in failing):
-        return _report(exercise, "wrong", reason=exercise.quiet, quiet=True, **common)
+        open_ = sum(run.failure is not None for run in failing)
+        reason = exercise.quiet + (f" Not answered: {open_}." if open_ else "")
+        return _report(exercise, "wrong", reason=reason, quiet=True, **common)
     found, certainty, named = _explain(exercise, runs, failing)
     if exercise.planted and {mistake.id for mistake in named} == set(exercise.planted):
         reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a "

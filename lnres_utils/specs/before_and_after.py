@@ -53,8 +53,8 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
     "batch_size": {
         "b": ("needs-large-batches", "No statistic of layer norm is taken over the batch: one "
               "example gives the same output alone and among 64.", "LN-04"),
-        "c": ("needs-several-examples", "A batch of one is a difficulty of batch normalization. "
-              "Layer norm needs several features.", "LN-04"),
+        "c": ("needs-several-examples", "That is a difficulty of batch normalization. Layer norm "
+              "takes its variance over the features.", "LN-04"),
         "d": ("running-means-at-one", "Layer norm keeps no running means; there is nothing to "
               "fall back on.", "AX-10"),
     },
@@ -83,9 +83,9 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
     },
     "deep_plain": {
         "a": ("always-vanishing", "With He initialization the gradient of the first layer has an "
-              "ordinary size here, and the network still does not learn at that rate.", ""),
-        "b": ("always-exploding", "Its gradients are of ordinary size; what it lacks is not a "
-              "bound.", ""),
+              "ordinary size here, and the network hardly ever learns at that rate.", ""),
+        "b": ("always-exploding", "At the start the gradient of the first layer has an ordinary "
+              "size here, neither vanished nor exploding.", ""),
         "d": ("too-few-parameters", "The same layers with skips learn the task: width and depth "
               "are enough.", ""),
     },
@@ -101,8 +101,8 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
               "block, and what was on the path is gone.", "RES-07"),
         "b": ("dropout-in-evaluation-too", "In evaluation dropout does nothing; the difference is "
               "seen in training only.", "RES-07"),
-        "d": ("dropout-anywhere", "On the update it spares the path; on the sum it does not.",
-              "RES-07"),
+        "d": ("dropout-anywhere", "On the update it leaves alone what the skip carries; on the sum "
+              "it sets numbers of that to zero, too.", "RES-07"),
     },
     "better_order": {
         "b": ("pre-norm-always-better", "With warm-up post-norm solves the same task. What was "
@@ -115,10 +115,9 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
     "swapped_order": {
         "a": ("swap-raises", "Names and shapes of all parameters are the same in both orders: the "
               "weights load without a word.", "PP-11"),
-        "b": ("swap-harmless", "The weights were trained for the other function; here its loss is "
+        "b": ("swap-harmless", "The weights were trained for another function; its loss can be "
               "above that of guessing.", "PP-11"),
-        "c": ("swap-needs-other-epsilon", "Another ε is harmless here, the other order is not.",
-              "PP-11"),
+        "c": ("swap-needs-other-epsilon", "ε is not what differs; the order is.", "PP-11"),
     },
     "rms": {
         "a": ("rms-is-layer-norm", "RMSNorm does not take the mean away. The two agree on vectors "
@@ -139,18 +138,18 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
     "one_probe": {
         "a": ("one-probe-suffices", "Statistics over the tokens of an example change no other "
               "example, and mix all its tokens.", "LN-03"),
-        "c": ("evaluation-suffices", "Batch normalization in evaluation passes every probe; in "
-              "training it mixes everything.", "AX-10"),
+        "c": ("evaluation-suffices", "The probe ran in one mode. Batch normalization passes it in "
+              "evaluation, and mixes everything in training.", "AX-10"),
         "d": ("examples-imply-features", "What was not changed was not tested: the function may "
               "still mix tokens.", "LN-05"),
     },
     "half": {
-        "b": ("overflow-gives-nan", "The square is infinite, and a finite number divided by "
-              "infinity is 0. Nothing warns.", "NUM-01"),
+        "b": ("overflow-gives-nan", "The squares are infinite, and a finite number divided by "
+              "infinity is 0: there is no NaN that a check could find.", "NUM-01"),
         "c": ("half-only-rounds", "300² is more than 65504, the largest number of float16; that "
               "is no rounding error.", "NUM-01"),
-        "d": ("overflow-raises", "Floating-point overflow raises nothing here: it gives "
-              "infinity.", "NUM-01"),
+        "d": ("overflow-raises", "Overflow raises nothing: it gives infinity, and PyTorch says "
+              "no word.", "NUM-01"),
     },
 }
 
@@ -172,8 +171,8 @@ _EXERCISES = (
     _inventory(
         "concepts_after", "Sixteen questions, after", 15, knobs=questions.knobs(BELIEFS, LESSON),
         hints=("Answer from memory first; then check, and read what the report says.",
-               "Each wrong letter is a belief that somebody holds. The report names the belief and "
-               "the lesson whose cells speak against it.",
+               "Each wrong letter is a belief that somebody holds. The report says what speaks "
+               "against it, and in which lesson.",
                "Where two choices sound right, ask which one a cell of the lesson shows; "
                "\"always\" and \"never\" are rarely shown.")),
 )
