@@ -102,12 +102,14 @@ def _writable(context, option, value):
 @click.option("--seed", type=int, default=0, show_default=True,
               help="Of the weights, the input and the audit.")
 @click.option("--checks", metavar="A,B", help="Only these checks. Default: all.")
+@click.option("--strict", is_flag=True,
+              help="End with exit code 1 also when a check cannot tell.")
 @click.option("--html", callback=_writable, metavar="FILE", help="Write the report as a page.")
 @click.option("--json", "json_file", callback=_writable, metavar="FILE",
               help="Write the report as JSON.")
 @click.pass_context
 def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dtype, seed, checks,
-          html, json_file):
+          strict, html, json_file):
     """Run the practical checks on a module and print the report.
 
     NAME is a class of modules, a module, or a function of tensors; PACKAGE.MODULE is looked for in
@@ -118,7 +120,8 @@ def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dt
       lnres audit torch.nn:TransformerEncoderLayer --shape 4,16,32 --causal \\
         --kwargs '{"d_model": 32, "nhead": 4, "batch_first": true}'
 
-    Exit code: 0 no problem found, 1 problems, 2 bad use.
+    Exit code: 0 no problem found, 1 problems, 2 bad use. What a check cannot tell counts as no
+    problem, and with --strict as one.
     """
     import torch
 
@@ -137,7 +140,8 @@ def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dt
     for path, text in ((html, page), (json_file, data)):
         if path:
             _write(path, text)
-    context.exit(1 if report.problems else 0)
+    open_questions = strict and any(each.verdict == "cannot tell" for each in report.findings)
+    context.exit(1 if report.problems or open_questions else 0)
 
 
 def _found(target):

@@ -31,6 +31,9 @@ class Fails(nn.Module):
 def over_batch(x):
     return x - x.mean(0)
 
+def coarse(x):
+    return (x + x.mean(1, keepdim=True) / 300).bfloat16().to(x.dtype)
+
 def scaled(x, factor, mask=None):
     return x * factor if mask is None else x * factor * mask
 
@@ -76,6 +79,16 @@ def test_a_problem_ends_with_one():
     assert run(*ENCODER, *QUICK, "--causal").exit_code == 1
     assert run(*ENCODER, *QUICK, "--not-causal").exit_code == 0
     assert run(*ENCODER, *QUICK).exit_code == 0
+
+
+def test_what_a_check_cannot_tell_is_a_failure_only_with_strict():
+    leak = ["their_layers:coarse", "--shape", "3,4,8", "--causal", "--checks", "causality"]
+    result = run(*leak)
+    assert (result.exit_code, "cannot tell" in result.stdout) == (0, True), result.output
+    strict = run(*leak, "--strict")
+    assert (strict.exit_code, strict.stdout) == (1, result.stdout)
+    assert run(*LAYER_NORM, *QUICK, "--strict").exit_code == 0
+    assert run(*ENCODER, *QUICK, "--causal", "--strict").exit_code == 1
 
 
 def test_call_arguments_reach_the_module():
