@@ -283,7 +283,7 @@ def test_what_survives_half_precision_is_ok(module):
 
 
 HALF = [  # module, outcome, modes, words
-    (ByHand(two_pass(1e-5)), "erased", {"train", "eval"}, "rows come out"),
+    (ByHand(two_pass(1e-5)), "erased", {"train", "eval"}, "of the 2 examples asked"),
     (ByHand(lambda x: x * torch.rsqrt(mean(x * x) + 1e-6)), "erased", {"train", "eval"}, "rows"),
     (layer(), "not finite", {"eval, fast path"}, "set_fastpath_enabled(False)"),
     (ResPost(), "not finite", {"train", "eval"}, "in `mlp`, on the way into `mlp.down`"),
@@ -402,6 +402,40 @@ def test_parameters_that_are_never_trained_are_named(module, verdict, no_wish, u
     assert finding.verdict == verdict
     facts = finding.facts
     assert (facts["frozen"], facts["unreached"], facts["zero"]) == (no_wish, unreached, zero)
+
+
+class Attends(nn.Module):
+    """One head: the bias of the keys adds the same to all scores of a row."""
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(D, D) for _ in range(3))
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        query, key, value = self.query(x), self.key(x), self.value(x)
+        return self.drop((query @ key.mT / D**0.5).softmax(-1)) @ value
+
+
+class Shifted(nn.Module):
+    """A norm behind a shift: of one number, which the norm takes away, or of one a feature."""
+
+    def __init__(self, size, factor=1.0):
+        super().__init__()
+        self.shift, self.factor = nn.Parameter(torch.zeros(size)), factor
+
+    def forward(self, x):
+        return self.factor * nn.functional.layer_norm(x + self.shift, (D,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("module", "unused"), [
+    (Attends(), ["key.bias"]), (Attends(0.3), ["key.bias"]), (Shifted(1), ["shift"]),
+    (Shifted(D), []), (Shifted(D, 1e-6), [])])
+def test_a_gradient_of_rounding_alone_is_none(module, unused, dtype):
+    finding = found(module.to(dtype), "gradients", example().to(dtype))
+    assert (finding.verdict, finding.facts["rounding"]) == ("info" if unused else "ok", unused)
+    assert ("No output depends on" in finding.evidence) == bool(unused)
 
 
 ODD = [

@@ -4,39 +4,54 @@ import numpy as np
 import torch
 
 from lnres_utils.auditing import probing
+from lnres_utils.auditing.subject import ModuleRaised
 
 DRAWS = 3  # inputs and cotangents; a parameter that one of them reaches is fine
 NAMED = 6  # names in a sentence
+SMALL = 1e-3  # of the largest gradient; what is smaller may be rounding, and is asked for once more
+SHRINKS = 1e-4  # in float64 rounding shrinks to 2e-9 of what it is in float32; a gradient stays
 
 
 @probing.check("gradients")
 def gradients(subject):
-    """Parameters that require no gradient, get none, or get zeros, for random cotangents."""
+    """Parameters that require no gradient, get none, or get zeros, for random cotangents.
+
+    A gradient of rounding errors alone counts as none: no output depends on that parameter.
+    """
     names = {id(each): path for root in subject.roots for path, each in root.named_parameters()}
     parameters = list({id(each): each for root in subject.roots
                        for each in root.parameters()}.values())
     if not parameters:
         return "info", "there are no parameters: nothing here is trained", {
-            "parameters": 0, "frozen": [], "unreached": [], "zero": []}
+            "parameters": 0, "frozen": [], "unreached": [], "zero": [], "rounding": []}
     wanted = [each for each in parameters if each.requires_grad]
     frozen = [names[id(each)] for each in parameters if not each.requires_grad]
-    reached, nonzero = set(), set()
+    reached, nonzero, rounded = set(), set(), set()
+    largest = 1.0  # about that of a module with weights of usual size; the cotangents are of size 1
     for draw in range(DRAWS):
         left = [each for each in wanted if id(each) not in nonzero]
-        if left:
-            for each, grad in zip(left, _gradients(subject, left, draw), strict=True):
-                if grad is not None:
-                    reached.add(id(each))
-                    if bool((grad != 0).any()):  # NaN, too, is a gradient
-                        nonzero.add(id(each))
+        if not left:
+            break
+        given = [(each, _size(grad)) for each, grad
+                 in zip(left, _gradients(subject, left, draw), strict=True) if grad is not None]
+        reached |= {id(each) for each, _ in given}
+        largest = max(largest, *(size for _, size in given if size < np.inf), 1.0)
+        tiny = [(each, size) for each, size in given if 0 < size < SMALL * largest]
+        unsure = _of_rounding(subject, tiny, draw)
+        rounded |= unsure
+        nonzero |= {id(each) for each, size in given if size} - unsure
     unreached = [names[id(each)] for each in wanted if id(each) not in reached]
-    zero = [names[id(each)] for each in wanted if id(each) in reached - nonzero]
-    facts = {"parameters": len(parameters), "frozen": frozen, "unreached": unreached, "zero": zero}
+    zero = [names[id(each)] for each in wanted if id(each) in reached - nonzero - rounded]
+    rounding = [names[id(each)] for each in wanted if id(each) in rounded - nonzero]
+    facts = {"parameters": len(parameters), "frozen": frozen, "unreached": unreached, "zero": zero,
+             "rounding": rounding}
     told = []
     if unreached:
         told.append(f"no gradient reaches {_named(unreached)}")
     if zero:
         told.append(f"the gradient of {_named(zero)} is exactly zero")
+    if rounding:
+        told.append(f"no output depends on {_named(rounding)}: the gradient is rounding alone")
     if frozen:
         told.append(f"{_named(frozen)} {'requires' if len(frozen) == 1 else 'require'} no gradient")
     if not told:
@@ -46,11 +61,42 @@ def gradients(subject):
     return "problem" if unreached or zero else "info", "; ".join(told), facts
 
 
-def _gradients(subject, parameters, draw):
+def _size(grad):
+    """The size of a gradient; NaN, too, is one."""
+    size = float(grad.detach().double().square().mean().sqrt())
+    return np.inf if np.isnan(size) else size
+
+
+def _usual(subject):
+    """No wider than it takes: three copies of all parameters are alive."""
+    return (torch.promote_types(subject.x.dtype, torch.float32)
+            if subject.x.is_floating_point() else None)
+
+
+def _of_rounding(subject, tiny, draw):
+    """Which of some small gradients are so much smaller in float64 than in float32: their ids."""
+    if not tiny or (usual := _usual(subject)) is None:
+        return set()
+    other = torch.float64 if usual == torch.float32 else torch.float32
+    parameters = [each for each, _ in tiny]
+    try:
+        again = _gradients(subject, parameters, draw, other)
+    except ModuleRaised:
+        return set()
+    found = set()
+    for (each, size), grad in zip(tiny, again, strict=True):
+        sizes = (size, 0.0 if grad is None else _size(grad))
+        single, double = sizes if other == torch.float64 else sizes[::-1]
+        if double < SHRINKS * single:
+            found.add(id(each))
+    return found
+
+
+def _gradients(subject, parameters, draw, dtype=None):
     """The gradients of the parameters, None where there is none."""
-    dtype, x = None, subject.x
-    if x.is_floating_point():  # no wider than it takes: three copies of all parameters are alive
-        dtype = torch.promote_types(x.dtype, torch.float32)
+    x = subject.x
+    if x.is_floating_point():
+        dtype = dtype or _usual(subject)
         x = probing.draw(subject, 10 + draw, examples=2)
     y = probing.real(subject.run(x, mode="train", dtype=dtype, seed=draw, grad=True))
     if not y.requires_grad:

@@ -21,7 +21,7 @@ def half(subject):
     is_real = subject.x.is_floating_point()
     x = probing.example(subject, examples=2) if is_real else subject.x
     factor = max(1.0, min(FACTOR, FITS / max(largest(x), probing.LEAST))) if is_real else 1.0
-    facts = {"factor": factor, "cases": []}
+    facts = {"factor": factor, "examples": x.shape[subject.axis("B")], "cases": []}
     for dtype in DTYPES:
         for size in dict.fromkeys((1.0, factor)):
             given = (size * x).to(dtype).double() if is_real else x
@@ -34,30 +34,38 @@ def half(subject):
         sizes = f" at 1 and {short(factor)} times the input" if factor > 1 else ""
         return "ok", (f"float16 and bfloat16 stay finite{sizes}, in training and evaluation; error "
                       f"at most {_percent(worst)} of the output ({worst['dtype']}, "
-                      f"{worst['mode']})"), facts
+                      f"{_mode(worst)})"), facts
     groups = {}
     for case in sorted(bad, key=lambda case: GRAVITY.index(case["outcome"])):
         groups.setdefault((case["outcome"], case["dtype"], case.get("where", "")), []).append(case)
-    told = "; ".join(_told(*group, cases) for group, cases in groups.items())
+    told = "; ".join(_told(*group, cases, _of(facts["examples"])) for group, cases in groups.items())
     problem = any(case["outcome"] in GRAVITY[:3] for case in bad)
     return "problem" if problem else "cannot tell", told, facts
+
+
+def _mode(case):
+    return case["mode"].replace("eval", "evaluation").replace("train", "training")
 
 
 def _percent(case):
     return f"{100 * (case.get('error') or 0.0):.1g} %"
 
 
-def _told(outcome, dtype, where, cases):
+def _of(examples):
+    return "the one example" if examples == 1 else f"the {examples} examples asked"
+
+
+def _told(outcome, dtype, where, cases, of):
     sizes = " and ".join(dict.fromkeys(f"{short(case['size'])} times the input" if case["size"] > 1
                                        else "the input itself" for case in cases))
-    modes = " and ".join(dict.fromkeys(case["mode"] for case in cases))
+    modes = " and ".join(dict.fromkeys(map(_mode, cases)))
     at = f"{dtype}, at {sizes} ({modes})"
     first = cases[0]
     if outcome == "not finite":
         return f"{at}: NaN or infinity, first {where}{_only_fast(first)}"
     if outcome == "erased":
-        return (f"{at}: {first['rows']} of {first['of rows']} rows come out as a row of zeros "
-                "does; squares that overflow erase them")
+        return (f"{at}: {first['rows']} of {first['of rows']} rows of {of} come out as a row of "
+                "zeros does; squares that overflow erase them")
     if outcome == "wrong":
         return f"{at}: the output is off by {_percent(first)} of its size from float64"
     if outcome == "raises":
@@ -128,6 +136,8 @@ def _judged(subject, x, y, truth, dtype, mode, fast):
     if mode == "train":  # dropout draws other numbers in another dtype
         return {"outcome": "ok"}
     error = rms(y - truth) / max(rms(truth), probing.LEAST)
+    if error > WRONG:  # an epsilon that goes by the dtype is another one in float64
+        error = min(error, _from_single(subject, x, y))
     if error <= WRONG or not x.is_floating_point():
         return {"outcome": "ok" if error <= WRONG else "wrong", "error": error}
     allowed = probing.ROUNDING * _moved(subject, x, truth, dtype)
@@ -136,6 +146,16 @@ def _judged(subject, x, y, truth, dtype, mode, fast):
                 "reason": f"off by {100 * error:.0f} % of the output, as far as one rounding of "
                           "the input may move it"}
     return {"outcome": "wrong", "error": error, "tolerance": allowed}
+
+
+def _from_single(subject, x, y):
+    """How far ``y`` is from the module in float32, as a part of the output."""
+    try:
+        single = _run(subject, x, torch.float32, "eval", False).double()
+    except ModuleRaised:
+        return float("inf")
+    is_usable = single.shape == y.shape and bool(single.isfinite().all())
+    return rms(y - single) / max(rms(single), probing.LEAST) if is_usable else float("inf")
 
 
 def _moved(subject, x, truth, dtype):
