@@ -38,7 +38,8 @@ def half(subject):
     groups = {}
     for case in sorted(bad, key=lambda case: GRAVITY.index(case["outcome"])):
         groups.setdefault((case["outcome"], case["dtype"], case.get("where", "")), []).append(case)
-    told = "; ".join(_told(*group, cases, _of(facts["examples"])) for group, cases in groups.items())
+    of = _of(facts["examples"])
+    told = "; ".join(_told(*group, cases, of) for group, cases in groups.items())
     problem = any(case["outcome"] in GRAVITY[:3] for case in bad)
     return "problem" if problem else "cannot tell", told, facts
 
