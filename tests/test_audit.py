@@ -152,8 +152,9 @@ CALLS, LIMIT = [], {"calls": 10**9}  # outside of the module: an audit puts attr
 
 # verdicts: module, arguments, {check: verdict}, a word of the evidence of the first one
 VERDICTS = {
-    "layer norm": (nn.LayerNorm(D), {"causal": True}, dict.fromkeys(MINE, "ok"), "1e-1"),
-    "function": (lambda x: F.rms_norm(x, (D,)), {"causal": True}, dict.fromkeys(MINE, "ok"), "16"),
+    "layer norm": (nn.LayerNorm(D), {"causal": True}, dict.fromkeys(MINE, "ok"), "No example"),
+    "function": (lambda x: F.rms_norm(x, (D,)), {"causal": True}, dict.fromkeys(MINE, "ok"),
+                 "in training"),
     "causal layer": (layer(), {"src_mask": causal_mask(), "causal": True}, {
         "causality": "ok", "tokens": "info", "examples": "ok", "padding": "ok", "modes": "ok"},
         "every position was changed"),
@@ -165,6 +166,10 @@ VERDICTS = {
                      {"padding": "ok"}, "src_key_padding_mask = 1"),
     "sequence first": (layer(batch_first=False), {}, {"examples": "problem", "tokens": "ok"},
                        "In evaluation and in training, changing example"),
+    "axes exchanged": (layer(batch_first=False), {}, {"examples": "problem"},
+                       "are the axes exchanged (`batch_first`)?"),
+    "the whole batch normalized": (lambda x: F.layer_norm(x, x.shape[1:]) + x.mean(0), {},
+                                   {"examples": "problem"}, "unit"),
     "batch norm": (OnChannels(nn.BatchNorm1d(D)), {}, {
         "examples": "problem", "modes": "problem", "tokens": "info", "padding": "problem"},
         "In training only"),
@@ -200,7 +205,7 @@ VERDICTS = {
                 "2 of 5 positions depend on later ones"),
     "fixed length": (Positions(), {}, {"padding": "cannot tell", "tokens": "ok"}, "raised"),
     "tuple": (nn.LSTM(D, D, batch_first=True), {"causal": True}, {
-        "causality": "ok", "padding": "ok", "modes": "ok", "examples": "ok"}, "16 times"),
+        "causality": "ok", "padding": "ok", "modes": "ok", "examples": "ok"}, "No position"),
     "pooled": (lambda x: x.mean(1), {}, {"tokens": "cannot tell", "causality": "cannot tell",
                                          "examples": "ok"}, "no axis of 5 positions"),
     "whole numbers": (lambda x: x.argmax(-1), {}, {"tokens": "cannot tell",
@@ -242,20 +247,52 @@ def test_the_pair_that_leaks_is_named():
     assert "changing position 3 moves position 1" in evidence
 
 
+def test_the_advice_fits_the_call():
+    said = {}
+    for name, (module, kwargs) in {
+            "mixes both": (lambda x: x - x.mean((0, 1)), {}),
+            "no mask to take": (OnChannels(nn.BatchNorm1d(D)), {}),
+            "takes a mask": (layer(), {}), "causal": (layer(), {"causal": True}),
+            "not causal": (layer(), {"causal": False})}.items():
+        report = audit(module, example(), checks=MINE, **kwargs)
+        said[name] = report.text, " ".join(report.text.split())
+    assert "exchanged" not in said["mixes both"][1]
+    assert "padding mask, hand one on" not in said["no mask to take"][1]
+    assert "padding mask, hand one on" in said["takes a mask"][1]
+    assert "Declare `causal=True` if it must not." in said["takes a mask"][1]
+    assert "Declare" not in said["causal"][1] + said["not causal"][1]
+    for text, flat in said.values():
+        assert flat.count("A unit is how far") == flat.count("rounding error") == 1
+        assert "unit" in flat.split("float64).")[1] and max(map(len, text.splitlines())) <= 100
+
+
+def test_the_tolerance_is_told_by_mode_where_the_modes_are_not_as_exact():
+    def forward(self, x):
+        return F.layer_norm(x.float() if self.training else x, (D,)).to(x.dtype)
+
+    inexact = type("Inexact", (nn.Module,), {"forward": forward})()
+    said = audit(inexact, example(), checks=["examples"]).facts["measure"]
+    assert "in evaluation changes" in said and "in training changes" in said and "float32" in said
+    assert audit(inexact, example(), checks=["gradients"]).facts["measure"] == ""
+    whole = audit(lambda x: x.round().long(), example(), checks=["tokens"]).facts["measure"]
+    assert "each difference counts" in whole
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_any_floating_point_input_is_asked_in_double_precision(dtype):
     report = audit(layer().to(dtype), example(dtype=dtype), checks=["tokens"])
-    assert report["tokens"].verdict == "info" and "float64" in report["tokens"].evidence
+    assert report["tokens"].verdict == "info" and "float64" in report.facts["measure"]
 
 
 def test_float32_inside_is_seen_and_widens_the_tolerance():
     def inside(x):
         return F.layer_norm(x.float(), (D,)).to(x.dtype)
 
-    near, far = (audit(inside, example().double() + offset, checks=["examples"])["examples"]
-                 for offset in (0, 1e6))
+    reports = [audit(inside, example().double() + offset, checks=["examples"])
+               for offset in (0, 1e6)]
+    near, far = (report["examples"] for report in reports)
     assert near.verdict == "ok" and near.facts["eval"]["tolerance"] < 1e-4
-    assert "float32" in near.evidence
+    assert "float32" in reports[0].facts["measure"] and reports[1].facts["measure"] == ""
     assert far.verdict == "cannot tell" and "float32" in far.evidence
 
 
@@ -270,6 +307,43 @@ def test_a_causal_filter_by_fast_fourier_transform_is_causal():
     for dtype in (torch.float32, torch.float64):
         report = audit(lambda x, dtype=dtype: causal_filter(x.to(dtype)), example(), causal=True)
         assert report["causality"].verdict == "ok" and report["tokens"].verdict == "info"
+
+
+class Dropped(nn.Module):
+    """A layer norm that in training adds something where a random number says so."""
+
+    def __init__(self, added, p=0.5):
+        super().__init__()
+        self.added, self.p = added, p
+
+    def forward(self, x):
+        y = F.layer_norm(x, x.shape[-1:])
+        if self.training:
+            y = torch.where(x.new_empty(*x.shape[:2], 1).bernoulli_(self.p) > 0,
+                            self.added(y), y)
+        return y
+
+
+@pytest.mark.parametrize(("module", "verdict", "calls"), [
+    (layer(dropout=0.3), "info", 9), (nn.LayerNorm(D), "ok", 9),
+    (OnChannels(nn.BatchNorm1d(D, track_running_stats=False)), "info", 48),
+    (Dropped(lambda y: 2 * y), "ok", 14),  # another gap than what was dropped: asked in full
+    (Dropped(lambda y: y + 1e-6 * y.roll(-1, 1)), "info", 14),  # a leak by what is drawn
+    (type("Twice", (nn.Module,), {"forward": lambda self, x: x * (1 + self.training)})(), "ok", 14),
+])
+def test_training_is_asked_in_full_unless_it_is_evaluation_with_dropout(module, verdict, calls):
+    with Subject(module, example(batch=4, tokens=24)) as subject:
+        CHECKS["examples"](subject)
+        run, made = subject.run, []
+        subject.run = lambda *args, **kwargs: made.append(1) or run(*args, **kwargs)
+        assert CHECKS["tokens"](subject).verdict == verdict
+    assert len(made) == calls
+
+
+def test_what_training_alone_drops_and_leaks_is_seen():
+    for p in (0.5, 0.9):
+        report = audit(Dropped(lambda y: y + 1e-6 * y.roll(-1, 1), p), example(4, 24), causal=True)
+        assert report["causality"].verdict == "problem" and report["tokens"].facts["sees"]
 
 
 IMAGE = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 4, 3, 5))).float()

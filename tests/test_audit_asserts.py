@@ -105,6 +105,7 @@ def test_a_planted_fault_fails_with_its_evidence(assertion):
                                 checks=[CHECK_OF[assertion]]).findings[0]
     assert message.startswith("not ")
     assert finding.evidence in message
+    assert ("A unit is" in message) == ("unit" in finding.evidence)
     assert f"{(B, T, D)}" in message
     assert len(message.splitlines()) <= 4
 

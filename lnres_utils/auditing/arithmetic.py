@@ -32,6 +32,7 @@ class Scale:
     rounding : float, the rounding error to expect in the output
     y : tensor, the output for the example
     drawn : where the random numbers stood after it
+    other, other_y : tensors, a wholly new input and the output for it
     trouble : str, why nothing can be measured, or ""
     """
 
@@ -41,6 +42,8 @@ class Scale:
     rounding: float
     y: torch.Tensor
     drawn: int
+    other: torch.Tensor
+    other_y: torch.Tensor
     trouble: str = ""
 
     @property
@@ -72,12 +75,6 @@ class Scale:
                     f"{self.tolerance:.1g}, is not below {TOO_LARGE}.")
         return ""
 
-    def sentence(self):
-        if not self.rounding:
-            return "Each difference counts: the outputs are integers."
-        return (f"Tolerance {self.tolerance:.0e} of what a new input does, {SAFETY} times the "
-                f"rounding error in {self.arithmetic}.")
-
     def facts(self):
         return {"dtype": _name(self.dtype), "arithmetic": self.arithmetic,
                 "tolerance": self.tolerance, "rounding": self.rounding, "unit": self.unit}
@@ -108,6 +105,13 @@ def scale_of(subject, mode="eval", dtype="logic"):
     return subject.cache[key]
 
 
+def measured_scales(subject):
+    """The scales of logic that were measured so far, by mode."""
+    dtype = subject.cache.get("logic dtype")
+    found = {mode: subject.cache.get(("scale", mode, dtype)) for mode in ("eval", "train")}
+    return {mode: scale for mode, scale in found.items() if scale is not None}
+
+
 def _measured(subject, mode, dtype):
     watch = _LeastExact()
     y = subject.run(mode=mode, dtype=dtype, around=watch).detach()
@@ -117,9 +121,10 @@ def _measured(subject, mode, dtype):
     if not y.is_floating_point():
         least = y.dtype
     generator = torch.Generator().manual_seed(subject.seed)
-    changed = subject.run(redrawn(subject.x, subject.x, generator), mode=mode, dtype=dtype).detach()
+    other = redrawn(subject.x, subject.x, generator)
+    changed = subject.run(other, mode=mode, dtype=dtype).detach()
     again = subject.run(mode=mode, dtype=dtype).detach()
-    scale = Scale(dtype, _name(least), 1.0, 0.0, y, drawn)
+    scale = Scale(dtype, _name(least), 1.0, 0.0, y, drawn, other, changed)
     if not y.isfinite().any():
         return replace(scale, trouble="The output has no finite number.")
     if changed.shape != y.shape or again.shape != y.shape:

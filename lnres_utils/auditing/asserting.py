@@ -99,7 +99,8 @@ def _assert(claim, check, passes, module, x, args, kwargs):
     finding = report[check]
     if finding.verdict in passes or finding.facts.get("parameters") == 0:  # nothing to train
         return
-    lines = f"{report.subject}, x of shape {tuple(x.shape)}\n{finding.evidence}"
+    told = "\n".join(filter(None, [finding.evidence, report.facts["measure"]]))
+    lines = f"{report.subject}, x of shape {tuple(x.shape)}\n{told}"
     if finding.verdict == "cannot tell":
         raise CannotTell(f"cannot tell whether {claim}: {lines}\n{ADVICE[check]}")
     raise AssertionError(f"not {claim}: {lines}")

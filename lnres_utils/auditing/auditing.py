@@ -13,6 +13,7 @@ from lnres_utils.auditing.placing import placement
 from lnres_utils.auditing.report import AuditReport, Finding
 from lnres_utils.auditing.subject import ModuleRaised, Subject
 from lnres_utils.auditing.tokens import causality, tokens
+from lnres_utils.auditing.wording import measure
 
 CHECKS = {  # name -> function (subject) -> Finding; in the order of the report
     "examples": examples,
@@ -79,7 +80,7 @@ def watched_audit(watch, module, x, *args, axes="BTD", causal=None, checks=None,
                              f"{error}") from error.__cause__
         findings = tuple(_asked(name, subject) for name in watch(chosen))
         facts = {"shape": list(x.shape), "axes": axes, "dtype": str(x.dtype).split(".")[-1],
-                 "remarks": list(subject.remarks)}
+                 "remarks": list(subject.remarks), "measure": measure(subject)}
     return AuditReport(subject.name, findings, facts)
 
 

@@ -24,8 +24,8 @@ def epsilon(subject):
     """The epsilon of a module that is a norm: how large, inside or outside of the root."""
     mode = norm_mode(subject)
     if mode is None:
-        return "info", ("not asked: the module as a whole is not a norm, whose output for tiny "
-                        "rows would show its epsilon"), {"applies": False}
+        return "info", ("not asked: only the output of a norm shows its epsilon, and this module "
+                        "as a whole is none"), {"applies": False}
     row = _Row(subject, mode)
     facts = {"applies": True, "mode": mode, "epsilon": {}, "below": {}, "centered": row.centered}
     laws = {}

@@ -6,9 +6,10 @@ from lnres_utils.auditing.arithmetic import scale_of
 from lnres_utils.auditing.changes import changed_at
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, basis, in_modes, joined
+from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, in_modes, joined, sized
 
 ONE_BY_ONE = 8  # up to so many examples are changed one at a time, more in groups
+EXCHANGED = "Examples mix and positions do not: are the axes exchanged (`batch_first`)?"
 
 
 def examples(subject):
@@ -22,11 +23,26 @@ def examples(subject):
         where = "In evaluation and in training" if len(mixes) == 2 else (
             f"In {MODES[mixes[0]]}" + " only" * (not unclear))
         found = f"{where}, {facts[mixes[0]]['sentence']}."
-        return Finding("examples", "problem", joined(found, *unclear, basis(subject)), facts)
+        hint = EXCHANGED if len(mixes) == 2 and _positions_stay_apart(subject) else ""
+        return Finding("examples", "problem", joined(found, *unclear, hint), facts)
     if unclear:
         return Finding("examples", "cannot tell", " ".join(unclear), facts)
     return Finding("examples", "ok", "No example moves when others are changed, in evaluation and "
-                   f"in training. {basis(subject)}", facts)
+                   "in training.", facts)
+
+
+def _positions_stay_apart(subject):
+    """Whether the last position stays where it is when all those before it are changed."""
+    if not subject.positions:
+        return False
+    scale, x, axis = scale_of(subject), subject.x, subject.axis(subject.positions[0])
+    length = x.shape[axis]
+    if length == 1 or scale.y.ndim <= axis or scale.y.shape[axis] != length:
+        return False
+    generator = torch.Generator().manual_seed(subject.seed + 3)
+    changed = changed_at(x, axis, range(length - 1), x, generator)
+    new = subject.run(changed, dtype=scale.dtype).detach()
+    return not scale.differ(*(y.narrow(axis, length - 1, 1) for y in (new, scale.y)))
 
 
 def mixing(subject, mode):
@@ -72,7 +88,7 @@ def _mixing(subject, mode):
         if far.max() > largest:
             largest, moved = far.max().item(), others[far.argmax()]
             sentence = (f"changing example{'s' * (len(group) > 1)} "
-                        f"{', '.join(map(str, group))} moves example {moved} by {largest:.1g}")
+                        f"{', '.join(map(str, group))} moves example {moved} by {sized(largest)}")
     mixes = largest > scale.tolerance
     if not mixes and not scale.y.is_floating_point():
         return _unknown(HIDDEN)

@@ -4,7 +4,7 @@ import torch
 
 from lnres_utils.auditing import probing
 from lnres_utils.auditing.norms_found import LARGE
-from lnres_utils.auditing.probing import CannotTell, largest, name, outputs, rms, short
+from lnres_utils.auditing.probing import CannotTell, largest, name, outputs, part, rms, short
 from lnres_utils.auditing.subject import ModuleRaised
 
 FACTOR, SHIFT = 4.0, 2.0
@@ -26,13 +26,13 @@ def scale(subject):
             break
     if not same:
         return "info", (f"not scale-invariant: at {short(FACTOR)} times the input "
-                       f"the output changes by {short(facts['largest change'])}"), facts
+                       f"the output changes by {part(largest(larger - y), y)}"), facts
     erased = _erased(subject, x, y, dtype, mode)
     if erased:
         return "problem", erased, facts
     where = "" if mode == "eval" else " in training mode only"
     return "info", (f"scale-invariant{where}: at {short(FACTOR)} times the input "
-                   f"the output changes by {short(change)} ({name(dtype)})"), facts
+                   f"the output changes by {part(change, y)} ({name(dtype)})"), facts
 
 
 def _erased(subject, x, y, dtype, mode):
@@ -44,10 +44,20 @@ def _erased(subject, x, y, dtype, mode):
     if largest(for_other - y) <= near and largest(for_stretched - y) <= near:
         return ("the output does not depend on the input: whatever goes in, the same comes out, "
                 "as of a layer norm over an axis of length one")
-    if largest(for_stretched - y) <= near:
+    if largest(for_stretched - y) <= near and _only_signs(subject, x, near, dtype, mode):
         return ("of each number only its sign reaches the output: it is normalized by itself, as "
                 "by an RMSNorm over an axis of length one")
     return ""
+
+
+def _only_signs(subject, x, near, dtype, mode):
+    """Whether positive numbers in the reverse order of size, too, give what they gave before.
+
+    Of a row of two numbers a layer norm keeps which one is larger.
+    """
+    positive = x.abs()
+    y, y_reversed = outputs(subject, positive, 1.1 * largest(x) - positive, dtype=dtype, mode=mode)
+    return largest(y_reversed - y) <= near
 
 
 @probing.check("shift")
@@ -67,7 +77,7 @@ def shift(subject):
             facts["passes through"] = through
         if same or through:
             break
-    sentence = _shift_sentence(same, through, change, mode, name(dtype))
+    sentence = _shift_sentence(same, through, part(change, y), mode, name(dtype))
     if not (same or through):
         return "info", sentence, facts
     return _far_from_zero(subject, mode, through and not same, sentence, facts)
@@ -77,12 +87,12 @@ def _shift_sentence(same, through, change, mode, dtype):
     where = "" if mode == "eval" else " in training mode only"
     if same:
         return (f"shift-invariant{where}: {short(SHIFT)} added to the input changes the output by "
-                f"{short(change)} ({dtype})")
+                f"{change} ({dtype})")
     if through:
         return (f"a shift passes through unchanged{where}: {short(SHIFT)} added to the input is "
                 f"{short(SHIFT)} added to the output, as of a skip beside layer norms")
     return (f"not shift-invariant: {short(SHIFT)} added to the input changes the output by up to "
-            f"{short(change)}")
+            f"{change}")
 
 
 def _far_from_zero(subject, mode, through, sentence, facts):
@@ -107,13 +117,13 @@ def _far_from_zero(subject, mode, through, sentence, facts):
     facts |= {"offset": FAR, "error": error, "tolerance": allowed}
     if error <= allowed:
         return "info", (f"{sentence}; float32 keeps to that far from zero (error "
-                       f"{short(error)} for rows of mean {FAR:.0f} and spread 1)"), facts
+                       f"{error:.1g} for rows of mean {FAR:.0f} and spread 1)"), facts
     if allowed > 0.1 * max(rms(truth), probing.LEAST):
         return "cannot tell", (f"{sentence}; far from zero rounding alone may move "
-                       f"the output by {short(allowed)}"), facts
+                       f"the output by {allowed:.1g}"), facts
     return "problem", (f"{sentence}; but in float32, for rows of mean {FAR:.0f} "
-                   f"and spread 1, the output is off by {short(error)} where rounding explains "
-                   f"{short(allowed)}: the spread is lost, as by E[x²] − E[x]²"), facts
+                   f"and spread 1, the output is off by {error:.1g} where rounding explains "
+                   f"{allowed:.1g}: the spread is lost, as by E[x²] − E[x]²"), facts
 
 
 def _spread(numbers):

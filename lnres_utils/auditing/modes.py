@@ -1,32 +1,13 @@
 """Does a module compute something else in training than in evaluation, and why?"""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from lnres_utils.auditing.arithmetic import scale_of
+from lnres_utils.auditing.draws import own_output
 from lnres_utils.auditing.examples import mixing
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-
-
-class Undropped(TorchDispatchMode):
-    """In it nothing is dropped: where a yes or no is drawn, its probability is put.
-
-    Dropout and drop-path divide what they drew by this probability, so that all is kept.
-    """
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        packet = function.overloadpacket
-        if packet is torch.ops.aten.native_dropout:
-            return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
-        if packet is torch.ops.aten.bernoulli_:
-            chance = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            is_tensor = isinstance(chance, torch.Tensor)
-            return args[0].copy_(chance) if is_tensor else args[0].fill_(chance)
-        if packet is torch.ops.aten.bernoulli:
-            return args[0].clone() if len(args) < 2 else torch.full_like(args[0], args[1])
-        return function(*args, **kwargs)
+from lnres_utils.auditing.wording import sized
 
 
 def modes(subject):
@@ -44,7 +25,7 @@ def modes(subject):
     facts = seen.facts()
     if seen.eval_random:
         return Finding("modes", "problem", "Evaluation draws random numbers: two calls with "
-                       f"different seeds differ by {seen.eval_random:.1g}. {scale.sentence()}",
+                       f"different seeds differ by {sized(seen.eval_random)}.",
                        facts | {"cause": "random evaluation"})
     if seen.raised:
         return _cannot_tell(f"In training the module raised {seen.raised}", facts)
@@ -53,8 +34,8 @@ def modes(subject):
     verdict = "problem" if set(causes) - {"dropout"} else "info" if causes else "ok"
     start = ("Training and evaluation give the same output." if not seen.gap else
              "In training the output has another shape." if seen.other_shape else
-             f"The output in training differs by {seen.gap:.1g}.")
-    return Finding("modes", verdict, " ".join([start, *sentences, scale.sentence()]), facts)
+             f"The output in training differs by {sized(seen.gap)}.")
+    return Finding("modes", verdict, " ".join([start, *sentences]), facts)
 
 
 def _cannot_tell(evidence, facts=None):
@@ -70,16 +51,15 @@ class _Seen:
         self.still_random, self.buffers, self.mates = False, [], False
         self.other_shape = False
         self.evaluated = scale.y
-        self.eval_random = self._apart(self._run("eval", seed=subject.seed + 1), self.evaluated)
+        self.eval_random = self._apart(own_output(subject, "eval", seed=1), self.evaluated)
         self.slow_gap, self.slow_rows = self._without_fast_path()
         try:
             self._train()
         except ModuleRaised as error:
             self.raised = str(error)
 
-    def _run(self, mode, seed=None, around=None):
-        y = self.subject.run(mode=mode, seed=seed, around=around, dtype=self.scale.dtype)
-        return y.detach()
+    def _run(self, mode):
+        return self.subject.run(mode=mode, dtype=self.scale.dtype).detach()
 
     def _apart(self, a, b):
         if a.shape != b.shape:
@@ -93,11 +73,11 @@ class _Seen:
         self.buffers = self._changed_buffers()
         self.other_shape = trained.shape != self.evaluated.shape
         self.gap = self._apart(trained, self.evaluated)
-        self.random = self._apart(self._run("train", seed=subject.seed + 1), trained)
+        self.random = self._apart(own_output(subject, "train", seed=1), trained)
         self.undropped = self.gap
         if self.random:
-            first, second = (self._run("train", seed=subject.seed + each, around=Undropped())
-                             for each in (0, 1))
+            first, second = (own_output(subject, "train", seed, undropped=True)
+                             for seed in (0, 1))
             self.still_random = bool(self._apart(first, second))
             self.undropped = self._apart(first, self.evaluated)
         self.mates = (mixing(subject, "train")["mixes"] is True
@@ -132,7 +112,7 @@ class _Seen:
         if self.slow_gap:
             causes.append("fast path of evaluation")
             sentences.append(f"Evaluation takes torch's fast path, which gives {self.slow_rows} "
-                             f"rows other numbers, by up to {self.slow_gap:.1g}; see "
+                             f"rows other numbers, by up to {sized(self.slow_gap)}; see "
                              "`torch.backends.mha.set_fastpath_enabled`.")
         depends = "in training the output depends on the other examples, in evaluation not"
         if self.undropped and self.buffers:
@@ -145,15 +125,15 @@ class _Seen:
             sentences.append(f"{depends.capitalize()}.")
         if self.random:
             causes.append("dropout")
-            sentences.append(f"Two training calls differ by {self.random:.1g}: dropout, drop-path "
-                             "or other random draws.")
+            sentences.append(f"Two training calls differ by {sized(self.random)}: dropout, "
+                             "drop-path or other random draws.")
         if self.undropped and not causes:
             causes.append("other")
             sentences.append("It is neither random nor stored statistics: the module itself asks "
                              "for the mode.")
         elif self.undropped and causes == ["dropout"] and not self.still_random:
-            sentences.append(f"Without the draws a gap of {self.undropped:.1g} remains, which may "
-                             "be their scale.")
+            sentences.append(f"Without the draws a gap of {sized(self.undropped)} remains, which "
+                             "may be their scale.")
         return causes, sentences
 
     def facts(self):

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import torch
 
 from lnres_utils.auditing.arithmetic import scale_of
-from lnres_utils.auditing.modes import Undropped
+from lnres_utils.auditing.draws import Undropped, own_output
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.trees import mapped, tensors
-from lnres_utils.auditing.wording import MODES, basis, in_modes, joined
+from lnres_utils.auditing.wording import MODES, in_modes, joined, sized
 
 MOST_WAYS = 16
 FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
+MASK = ("If the module takes a padding mask, hand one on that hides nothing; the check then marks "
+        "the padding in it.")
 
 
 class CannotPad(Exception):
@@ -57,18 +59,18 @@ def padding(subject):
         masks += [facts[mode]["mask"]] * bool(facts[mode]["mask"])
         if facts[mode]["gap"] > facts[mode]["tolerance"]:
             found[mode] = (f"{facts[mode]['zeros']} zeros behind {facts[mode]['real']} positions "
-                           f"along {letter} move these by up to {facts[mode]['gap']:.1g}.")
+                           f"along {letter} move the real positions by up to "
+                           f"{sized(facts[mode]['gap'])}.")
     unclear, found = in_modes(not_told), in_modes(found, after=",")
     if found:
-        hint = "" if masks else ("If the module takes a padding mask, hand one on that hides "
-                                 "nothing; the check then marks the padding in it.")
-        return Finding("padding", "problem", joined(*found, hint, *unclear, basis(subject)), facts)
+        hint = MASK if not masks and subject.takes_more else ""
+        return Finding("padding", "problem", joined(*found, hint, *unclear), facts)
     if facts["eval"]["gap"] is None:
         return Finding("padding", "cannot tell", joined(*unclear), facts)
     marked = f", marked by {masks[0]}," if masks else ""
     return Finding("padding", "ok", joined(
-        f"Zeros behind x along {letter}{marked} leave the real positions as they are.", *unclear,
-        basis(subject)), facts)
+        f"Zeros behind x along {letter}{marked} leave the real positions as they are.", *unclear),
+        facts)
 
 
 def _asked(subject, letter, mode):
@@ -77,12 +79,16 @@ def _asked(subject, letter, mode):
     if scale.why_not():
         raise CannotPad(scale.why_not())
 
-    def run(x, args, kwargs, seed=subject.seed):
-        return subject.run(x, mode=mode, dtype=scale.dtype, args=args, kwargs=kwargs, seed=seed,
-                           around=Undropped() if mode == "train" else None).detach()
+    undropped = mode == "train"
+    own = own_output(subject, mode, undropped=undropped)
 
-    own = subject.x, subject.args, subject.kwargs
-    if scale.differ(run(*own), run(*own, seed=subject.seed + 1)):
+    def run(x, args, kwargs):
+        if x is subject.x:
+            return own
+        return subject.run(x, mode=mode, dtype=scale.dtype, args=args, kwargs=kwargs,
+                           around=Undropped() if undropped else None).detach()
+
+    if scale.differ(own, own_output(subject, mode, seed=1, undropped=undropped)):
         raise CannotPad("random draws hide what padding does.")
     makers = [_shortened] if _have_positions(subject, letter) else [_appended, _shortened]
     best, reasons = None, []

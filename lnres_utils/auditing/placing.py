@@ -41,7 +41,7 @@ def placement(subject):
     mode = norm_mode(subject)
     if mode is not None:
         where = "" if mode == "eval" else ", by statistics of the batch, in training mode only"
-        return "info", f"norm: the module is a norm{where}", {"placement": "norm", "mode": mode}
+        return "info", f"the module is itself a norm{where}", {"placement": "norm", "mode": mode}
     dtype = probing.precise(subject)
     if dtype != torch.float64:
         raise CannotTell(f"the question needs float64; the module runs in {probing.name(dtype)}")

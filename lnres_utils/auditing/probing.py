@@ -133,6 +133,17 @@ def largest(x):
     return float(x.abs().max()) if x.numel() else 0.0
 
 
+def part(change, y):
+    """A change of an output, beside its size."""
+    size = rms(y)
+    if not size:
+        return short(change)
+    percent = 100 * change / size
+    if percent >= 1:
+        return f"{float(f'{percent:.1g}'):.0f} % of its size"
+    return f"{float(f'{change / size:.1g}'):.1g} of its size" if change else "nothing"
+
+
 def name(dtype):
     return str(dtype).removeprefix("torch.")
 

@@ -4,6 +4,8 @@ import math
 import textwrap
 from html import escape
 
+from lnres_utils.markup import code
+
 SYMBOLS = {"problem": "✗", "cannot tell": "?", "info": "i", "ok": "✓"}  # the gravest first
 COUNTED = {"problem": ("problem", "problems"), "cannot tell": ("cannot tell", "cannot tell"),
            "info": ("info", "info"), "ok": ("ok", "ok")}
@@ -29,6 +31,11 @@ def _counts(report):
     return ", ".join(told)
 
 
+def _notes(report):
+    """What the reader should know about the input, and about the sizes."""
+    return [*report.facts.get("remarks", ()), *filter(None, [report.facts.get("measure")])]
+
+
 def gravest_first(findings):
     """Problems, then what could not be told, then the rest; within each as they were asked."""
     order = list(SYMBOLS)
@@ -37,7 +44,9 @@ def gravest_first(findings):
 
 def as_text(report):
     lines = textwrap.wrap(headline(report), LINE, subsequent_indent="  ")
-    lines += [f"  Note: {remark}" for remark in report.facts.get("remarks", ())]
+    for note in _notes(report):
+        lines += textwrap.wrap(f"Note: {_flat(note)}", LINE, initial_indent="  ",
+                               subsequent_indent="  ", break_on_hyphens=False)
     checks = max((len(finding.check) for finding in report.findings), default=0)
     verdicts = max((len(finding.verdict) for finding in report.findings), default=0)
     for finding in gravest_first(report.findings):
@@ -52,8 +61,7 @@ def as_text(report):
 def as_html(report):
     """HTML with inline styles and inherited colors only: it survives untrusted notebooks."""
     parts = [f'<p style="margin:.3em 0"><strong>{escape(headline(report))}</strong></p>']
-    parts += [f'<p style="margin:.3em 0">Note: {_code(remark)}</p>'
-              for remark in report.facts.get("remarks", ())]
+    parts += [f'<p style="margin:.3em 0">Note: {code(_flat(note))}</p>' for note in _notes(report)]
     rows = "".join(map(_row, gravest_first(report.findings)))
     if rows:
         parts.append('<table style="border-collapse:collapse;margin:.4em 0;width:100%;'
@@ -71,7 +79,7 @@ def _row(finding):
             f'<th scope="row" style="{cell};font-weight:{weight};white-space:nowrap;width:1%">'
             f"{symbol} {escape(finding.verdict)}<br>{escape(finding.check)}</th>"
             f'<td style="{cell};font-weight:normal;white-space:normal;overflow-wrap:anywhere">'
-            f"{_code(_flat(finding.evidence))}</td></tr>")
+            f"{code(_flat(finding.evidence))}</td></tr>")
 
 
 def plain(value):
@@ -104,12 +112,3 @@ def as_dict(report):
 
 def _flat(text):
     return " ".join(text.split())
-
-
-def _code(text):
-    """Escape, and show `backticked` parts as code."""
-    parts = escape(text, quote=False).split("`")
-    if len(parts) % 2 == 0:  # an odd backtick: leave the text as it is
-        return escape(text, quote=False)
-    return "".join(f"<code>{part}</code>" if index % 2 else part
-                   for index, part in enumerate(parts))

@@ -40,7 +40,8 @@ class AuditReport:
     ----------
     subject : str, what was audited, as people call it
     findings : tuple of Finding
-    facts : dict, what holds for all of them: shape and axes of the input, dtypes, remarks
+    facts : dict, what holds for all of them: shape and axes of the input, dtype,
+        remarks, and what sizes are measured by
     """
 
     subject: str

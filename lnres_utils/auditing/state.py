@@ -113,7 +113,7 @@ class ModuleState:
 
     def install(self, dtype, jitter_seed):
         """Give the parameters storage of their own, of ``dtype``; jitter them with a seed."""
-        self.refresh(None)
+        self._put_attributes_back()
         generator = torch.Generator().manual_seed(jitter_seed or 0)
         for parameter, data, _, _ in self.kept:
             parameter.grad = None
@@ -126,13 +126,7 @@ class ModuleState:
 
     def refresh(self, dtype):
         """Attributes, buffers and generators as they were kept, tensors among them cloned."""
-        for module, attributes in self.attributes:
-            module.__dict__.clear()
-            module.__dict__.update(attributes)
-        for container, content in self.containers:
-            _refill(container, content)
-        for generator, state in self.generators:
-            _set_state(generator, state)
+        self._put_attributes_back()
         clones = {}
         for module, attributes in self.attributes:
             buffers = attributes.get("_buffers")
@@ -143,6 +137,15 @@ class ModuleState:
             buffer.data = converted(data, dtype)
         for module, name in self.numbers:
             module.__dict__[name] = converted(module.__dict__[name], dtype)
+
+    def _put_attributes_back(self):
+        for module, attributes in self.attributes:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+        for container, content in self.containers:
+            _refill(container, content)
+        for generator, state in self.generators:
+            _set_state(generator, state)
 
     def buffers(self):
         """The buffers of the last run, by name."""
@@ -156,13 +159,7 @@ class ModuleState:
     def restore(self):
         for buffer, data in self.slots:
             buffer.data = data
-        for module, attributes in self.attributes:
-            module.__dict__.clear()
-            module.__dict__.update(attributes)
-        for container, content in self.containers:
-            _refill(container, content)
-        for generator, state in self.generators:
-            _set_state(generator, state)
+        self._put_attributes_back()
         for parameter, data, grad, requires_grad in self.kept:
             parameter.grad = None
             parameter.data = data

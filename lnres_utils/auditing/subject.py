@@ -1,5 +1,6 @@
 """What is audited: the one place that calls the module."""
 
+import inspect
 import random
 import warnings
 from contextlib import contextmanager, nullcontext
@@ -60,6 +61,17 @@ class Subject:
         kind = self.module if isinstance(self.module, type) else type(self.module)
         is_function = not self.roots or kind.__name__ in ("function", "method")
         return getattr(self.module, "__name__", kind.__name__) if is_function else kind.__name__
+
+    @property
+    def takes_more(self):
+        """Whether a call may be given more than it is, as far as can be told; for hints only."""
+        if self.args or self.kwargs:
+            return True
+        try:
+            signature = inspect.signature(getattr(self.module, "forward", self.module))
+        except (TypeError, ValueError):
+            return False
+        return len(signature.parameters) > 1
 
     def axis(self, letter):
         """The index of an axis, or None."""

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from html import escape
 
+from lnres_utils.markup import code
+
 LESSON_ROOT = "../chapters/"  # from exercises/ and solutions/, where reports are shown
 SYMBOLS = {"right": "✓", "wrong": "✗", "raised": "!", "not attempted": "○",
            "not checked": "·"}
@@ -59,6 +61,7 @@ class Report:
     evidence: Evidence | None = None
     broken: tuple[str, ...] = ()
     scores: tuple[tuple[str, int, int], ...] = ()
+    results: str = "numbers"  # what a mistake explains
     quiet: bool = False  # which points are missed is kept for later
     printed: str = field(default="", repr=False)
     printed_length: int = 0
@@ -101,7 +104,7 @@ class Report:
             return ""
         if self.certainty == "both":
             return "Two mistakes at once explain this exactly:"
-        return "These mistakes give the same numbers here; it is one of them:"
+        return f"These mistakes give the same {self.results} here; it is one of them:"
 
     def _named(self):
         """How many mistakes explain the numbers; to change the input does not."""
@@ -111,7 +114,7 @@ class Report:
         """The sentence that stands where a name would: numbers are wrong and nothing fits."""
         if self._named() or not (self.broken or self.evidence and self.evidence.given):
             return ""
-        return "No known mistake gives these numbers." + (" But:" if self.broken else "")
+        return f"No known mistake gives these {self.results}." + (" But:" if self.broken else "")
 
     def _facts(self):
         """(label, value) rows of the evidence; a value may have several lines."""
@@ -171,13 +174,13 @@ class Report:
         """HTML with inline styles and inherited colors only: it survives untrusted notebooks."""
         parts = [f"<strong>{SYMBOLS[self.outcome]} {escape(self.headline)}</strong>"]
         if self.reason:
-            parts.append(_paragraph(_code(self.reason)))
+            parts.append(_paragraph(code(self.reason)))
         if self._lead():
-            parts.append(_paragraph(_code(self._lead())))
+            parts.append(_paragraph(code(self._lead())))
         parts += [_paragraph(_mistake_html(mistake)) for mistake in self.mistakes]
         if self._nothing_named():
             parts.append(_paragraph(self._nothing_named()))
-        parts += [_paragraph(f"→ {_code(sentence)}") for sentence in self.broken]
+        parts += [_paragraph(f"→ {code(sentence)}") for sentence in self.broken]
         rows = "".join(_row(label, value) for label, value in self._facts())
         if rows:
             parts.append(f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>')
@@ -188,7 +191,7 @@ class Report:
             parts.append(_paragraph(f"Your code printed {self.printed_length} characters:"))
             parts.append(f'<pre style="margin:.2em 0">{escape(text)}</pre>')
         if self.outcome != "right":
-            parts.append(_paragraph(_code(f'Stuck? `hint("{self.exercise}")`')))
+            parts.append(_paragraph(code(f'Stuck? `hint("{self.exercise}")`')))
         body = "".join(f"<div>{part}</div>" for part in parts)
         return (f'<div role="group" aria-label="Check of {escape(self.exercise)}" '
                 f'style="border-left:.25em solid;padding:.2em .8em">{body}</div>')
@@ -211,7 +214,7 @@ def _mistake_html(mistake):
     if mistake.lesson:
         link = (f' <a href="{LESSON_ROOT}{escape(mistake.lesson)}.ipynb" '
                 f'style="text-decoration:underline">Read “{escape(mistake.title)}”</a>')
-    return f"→ {_code(mistake.sentence)}{link}"
+    return f"→ {code(mistake.sentence)}{link}"
 
 
 def _row(label, value):
@@ -224,12 +227,3 @@ def _row(label, value):
 
 def _paragraph(html):
     return f'<p style="margin:.3em 0">{html}</p>'
-
-
-def _code(text):
-    """Escape, and show `backticked` parts as code."""
-    parts = escape(text, quote=False).split("`")
-    if len(parts) % 2 == 0:  # an odd backtick: leave the text as it is
-        return escape(text, quote=False)
-    return "".join(f"<code>{part}</code>" if index % 2 else part
-                   for index, part in enumerate(parts))
