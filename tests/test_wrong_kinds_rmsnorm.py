@@ -86,12 +86,14 @@ def of_names(model):
     ("RMSNorm", norms.rms_norm, "wrong", "a class was expected"),
     ("RMSNorm", type("RMSNorm", (), {"__init__": lambda self, width, eps=1e-6: None}), "wrong",
      "not a torch.nn.Module"),
-    ("RMSNorm", WithABias, "raised", "Missing key(s) in state_dict"),
+    ("RMSNorm", WithABias, "raised", "There is a bias; an RMSNorm has its gain alone"),
     ("RMSNorm", OnArrays, "raised", "`forward` returned a ndarray; a torch tensor was expected"),
     ("RMSNorm", Integers, "wrong", "`forward` returned a tensor of dtype torch.int32; real"),
     ("decay_groups", lambda model: None, "wrong", "2 values were expected: decayed, not decayed"),
     ("decay_groups", lambda model: model.parameters(), "wrong", "returned one object"),
     ("decay_groups", for_an_optimizer, "wrong", "the parameters decayed are a dict; a list was"),
+    ("decay_groups", lambda model: tuple(map(set, groups(model))), "wrong",
+     "the parameters decayed are a set, which has no order: an optimizer refuses it; a list was"),
     ("decay_groups", of_names, "wrong", "among the parameters decayed is 'tokens.weight'"),
     ("decay_groups", lambda model: ([p.clone() for p in groups(model)[0]], []), "wrong",
      "among the parameters decayed is a Tensor; parameters of the model were expected"),
@@ -103,6 +105,24 @@ def test_an_answer_of_the_wrong_kind_gets_a_clear_line(exercise, answer, outcome
     assert report.outcome == outcome, report.text
     assert words in report.text
     assert "Traceback" not in report.text and report.points < report.max_points
+
+
+def test_a_projection_in_float64_on_the_wrong_side_is_two_mistakes():
+    def on_the_right(weight, bias):
+        inputs = weight.shape[1]
+        return weight @ (np.eye(inputs) - 1 / inputs), bias - bias.mean()
+
+    report = checked("fold_centering", on_the_right)
+    assert report.certainty == "both" and named(report) == {"over-inputs", "float64-weight"}
+
+
+def test_a_parameter_in_the_wrong_list_is_told_in_words():
+    def by_one_axis(model):
+        trained = [p for p in model.parameters() if p.requires_grad]
+        return [[p for p in trained if (p.ndim == 1) == wanted] for wanted in (False, True)]
+
+    report = checked("decay_groups", by_one_axis)
+    assert "gain that is a single number is 'decayed'; 'not decayed' was expected" in report.text
 
 
 # Right on tame inputs

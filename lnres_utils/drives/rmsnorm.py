@@ -44,6 +44,9 @@ def _members(label, group, known):
     """The parameters of one list, each by its id."""
     if isinstance(group, dict) or not hasattr(group, "__iter__") or isinstance(group, str):
         raise WrongKind(f"the parameters {label} are {brief(group)}; a list was expected")
+    if isinstance(group, (set, frozenset)):
+        raise WrongKind(f"the parameters {label} are {brief(group)}, which has no order: an "
+                        "optimizer refuses it; a list was expected")
     members = []
     for each in group:
         if id(each) not in known:
@@ -60,7 +63,9 @@ def _place(parameters, members):
         counts = {label: group.count(id(parameter)) for label, group in members.items()}
         where = " and ".join(label for label, count in counts.items() if count)
         places.add((where or "in neither") + (" twice" if max(counts.values()) > 1 else ""))
-    return " or ".join(sorted(places))
+    if len(places) == 1:
+        return places.pop()
+    return " and ".join(f"in part {place}" for place in sorted(places))
 
 
 def _model(inputs):
@@ -82,6 +87,7 @@ def _model(inputs):
 
         def __init__(self):
             super().__init__()
+            self.weight = nn.Parameter(torch.zeros(width, 3))
             self.maps = nn.Parameter(torch.zeros(width, 2 * width))
             self.shift = nn.Parameter(torch.zeros(2 * width))
 
@@ -103,19 +109,19 @@ def _model(inputs):
     if inputs["also"] == "a shared matrix":
         head.weight = model["tokens"].weight
     roles = {
-        "linear maps": [block["query"].weight, head.weight],
-        "convolutions": [block["conv"].weight],
-        "other matrices": [block["mixer"].maps],
-        "embeddings": [model["tokens"].weight],
-        "biases of linear maps": [block["query"].bias, block["conv"].bias],
-        "biases of norms": [block["ln_1"].bias],
-        "other biases": [block["mixer"].shift],
-        "gains of nn.LayerNorm": [block["ln_1"].weight],
-        "gains of nn.RMSNorm": [block["query_norm"].weight],
-        "gains of another RMSNorm": [block["key_norm"].weight, block["LayerNorm"].weight,
-                                     model["ln_f"].weight],
-        "gains of norms by another name": [block["scale_in"].weight],
-        "single numbers": [block.gate],
-        "frozen parameters": [old.weight, old.bias],
+        "weight of a linear map": [block["query"].weight, head.weight],
+        "kernel of a convolution": [block["conv"].weight],
+        "matrix of another class, Mixer": [block["mixer"].maps, block["mixer"].weight],
+        "embedding": [model["tokens"].weight],
+        "bias of a linear map": [block["query"].bias, block["conv"].bias],
+        "bias of a norm": [block["ln_1"].bias],
+        "bias of another name, Mixer.shift": [block["mixer"].shift],
+        "gain of nn.LayerNorm": [block["ln_1"].weight],
+        "gain of nn.RMSNorm": [block["query_norm"].weight],
+        "gain of another class RMSNorm": [block["key_norm"].weight, block["LayerNorm"].weight,
+                                          model["ln_f"].weight],
+        "gain of a norm called Scale": [block["scale_in"].weight],
+        "gain that is a single number": [block.gate],
+        "parameter that does not train": [old.weight, old.bias],
     }
     return model, roles

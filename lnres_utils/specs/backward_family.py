@@ -23,8 +23,10 @@ def faulty_backward(
     scale : "inverse-std", "one", "inverse-variance", "std"
     terms : "mean" over the features in both terms, "sum" in both, "sum-mean" or "sum-variance" in
         one of them, or "all" (the mean over every axis in both)
-    inner : what the variance term multiplies back: "normalized", or "centered" values
-    gamma_times : what multiplies dy in dgamma: "normalized", "x", "centered", or "dz" (with gain)
+    inner : what the variance term multiplies back: "normalized", or "centered" values, or
+        "centered-once", where only one of its two factors is normalized
+    gamma_times : what multiplies dy in dgamma: "normalized", "x", "centered", "dz" (with gain), or
+        "one"
     reduce : how dgamma and dbeta reduce the leading axes: "sum", "mean", "first" axis only,
         "first-two" axes, "features" (the last axis), or "none"
     """
@@ -41,14 +43,16 @@ def faulty_backward(
         mean_of_products = np.sum if terms in ("sum", "sum-variance") else np.mean
         over = None if terms == "all" else -1
         back = centered if inner == "centered" else z
+        onto = centered if inner.startswith("centered") else z
         dx = (dz - mean_term * mean(dz, axis=over, keepdims=True)
-              - variance_term * back * mean_of_products(dz * back, axis=over, keepdims=True))
+              - variance_term * back * mean_of_products(dz * onto, axis=over, keepdims=True))
         dx = dx * {"inverse-std": inverse_std, "one": 1.0, "inverse-variance": inverse_std**2,
                    "std": 1 / inverse_std}[scale]
         if gain == "after":
             dx = dx * gamma
 
-        times = {"normalized": z, "x": x, "centered": centered, "dz": z * gamma}[gamma_times]
+        times = {"normalized": z, "x": x, "centered": centered, "dz": z * gamma,
+                 "one": np.ones_like(z)}[gamma_times]
         parts = [dx, _reduce(dy * times, reduce), *([_reduce(dy, reduce)] if bias else [])]
         if swapped:  # the last two
             parts[-2:] = parts[:-3:-1]

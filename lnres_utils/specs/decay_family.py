@@ -35,10 +35,12 @@ def faulty_groups(decays="matrices", swapped=False, frozen=False, shared=False):
             name.endswith("bias") or "LayerNorm" in name),
         "all-but-called-norm": lambda name, p, owner: not (
             name.endswith("bias") or "norm" in name.lower()),
+        "all-but-called-norm-alone": lambda name, p, owner: "norm" not in name.lower(),
         "all-but-vectors": lambda name, p, owner: p.ndim != 1,
         "all-but-gains": lambda name, p, owner: not (
             p.ndim < 2 and (name.endswith("weight") or p.ndim == 0)),
         "weights": lambda name, p, owner: name.endswith("weight"),
+        "matrices-called-weight": lambda name, p, owner: p.ndim > 1 and name.endswith("weight"),
         "two-axes": lambda name, p, owner: p.ndim == 2,
         "linear-maps": lambda name, p, owner: p.ndim > 1 and isinstance(owner, maps),
         "linear-classes": lambda name, p, owner: p.ndim == 2 and isinstance(owner, nn.Linear),
@@ -58,8 +60,10 @@ def faulty_groups(decays="matrices", swapped=False, frozen=False, shared=False):
     return decay_groups
 
 
-_GAINS = "Weight decay reaches gains of norms: "
-_BY = " Go by the shape: gains and biases have one axis, whatever they are called."
+_GAINS = "Weight decay reaches gains of norms"
+_BOTH = _GAINS + ", and a bias of another name: "
+_BY = (" Go by the shape: here gains and biases have fewer than two axes, whatever they are "
+       "called.")
 
 _knob = partial(Knob, lesson=DIALECTS)
 
@@ -67,19 +71,26 @@ KNOBS = tuple(
     _knob(id, {"decays": decays, "swapped": False}, sentence, case=case)
     for id, decays, sentence, case in (
         ("by-class-layer-norm", "all-but-layer-norm",
-         _GAINS + "only those of the class `nn.LayerNorm` are left out." + _BY, "RMS-19"),
+         _BOTH + "only the class `nn.LayerNorm` and what is called bias are left out." + _BY,
+         "RMS-19"),
         ("by-class-of-torch", "all-but-torchs-norms",
-         _GAINS + "only those of torch's own norm classes are left out." + _BY, "RMS-19"),
+         _BOTH + "only torch's own norm classes and what is called bias are left out." + _BY,
+         "RMS-19"),
         ("by-name-of-class", "all-but-norm-classes",
-         _GAINS + "only those of classes with “norm” in their name are left out." + _BY, "RMS-19"),
+         _BOTH + "only classes with “norm” in their name and what is called bias are left out."
+         + _BY,
+         "RMS-19"),
         ("by-name-layer-norm", "all-but-called-LayerNorm",
-         _GAINS + "only names that contain “LayerNorm” are left out." + _BY, "RMS-19"),
+         _BOTH + "only names with “LayerNorm” or “bias” in them are left out." + _BY, "RMS-19"),
         ("by-name-norm", "all-but-called-norm",
-         _GAINS + "only names that contain “norm” are left out." + _BY, "RMS-19"),
+         _BOTH + "only names with “norm” or “bias” in them are left out." + _BY, "RMS-19"),
+        ("by-name-norm-alone", "all-but-called-norm-alone",
+         "Biases decay, and gains of norms: only names with “norm” in them are left out." + _BY,
+         "RMS-19"),
         ("all-but-biases", "all-but-biases",
-         _GAINS + "only what is called bias is left out." + _BY, "RMS-19"),
+         _BOTH + "only what is called bias is left out." + _BY, "RMS-19"),
         ("by-name-weight", "weights",
-         _GAINS + "everything called weight decays, and a gain is called weight, too." + _BY,
+         _GAINS + ": everything called weight decays, and a gain is called weight, too." + _BY,
          "RMS-19"),
         ("everything-decays", "all",
          "Everything decays; gains and biases should not.", "RMS-19"),
@@ -98,6 +109,8 @@ KNOBS = tuple(
          "too.", ""),
         ("nn-linear-only", "linear-classes",
          "Only `nn.Linear` decays; so should every parameter with two axes or more.", ""),
+        ("matrices-called-weight", "matrices-called-weight",
+         "Only matrices called weight decay; one of another name should, too.", ""),
         ("known-classes-only", "known-classes",
          "Only torch's own classes decay; a matrix that a class of one's own holds should, too.",
          ""),

@@ -22,7 +22,7 @@ def faulty_module(
     detached : the statistics carry no gradient
     biased : whether there is a bias, too
     inside : "wide" (all in float32 at least), "narrow" (all in the input's dtype), "float32" (also
-        for float64), or "wide-statistics" (only the statistics are wide)
+        for float64), "wide-statistics" (only the statistics are wide), or "float32-statistics"
     cast : the input's dtype comes back at the "end", "before-gain", "before-gain-only" (a wider
         gain widens it again), or "never"
     """
@@ -71,7 +71,8 @@ def faulty_module(
 
         def _normalize(self, x, dtype):
             wide = torch.promote_types(x.dtype, torch.float32)
-            values = x.to(wide) if inside == "wide-statistics" else x
+            values = x.to({"wide-statistics": wide,
+                           "float32-statistics": torch.float32}.get(inside, x.dtype))
             mean = values.mean(axes, keepdim=True)
             squares = values**2 if center == "uncentered" else (values - mean) ** 2
             count = 1 if spread == "sum" else values.numel() // mean.numel() - ddof
@@ -87,7 +88,7 @@ def faulty_module(
             centered = x - mean if center == "mean" else x
             if spread == "product":
                 return centered * scale
-            if inside == "wide-statistics":
+            if inside.endswith("statistics"):
                 return centered * (1 / scale).to(x.dtype)
             return centered / scale
 

@@ -29,8 +29,8 @@ def faulty_rms_norm(default_eps=1e-6, center="uncentered", **norm):
 
 
 def faulty_qk_norm(
-    split="heads", over="features", gains="own", left_out="", layout="joined", default_eps=1e-6,
-    center="uncentered", **norm
+    split="heads", over="features", gains="own", left_out="", layout="joined", sources="own",
+    default_eps=1e-6, center="uncentered", **norm
 ):
     """A ``qk_norm(queries, keys, query_gain, key_gain, heads, eps)`` with these mistakes.
 
@@ -38,11 +38,14 @@ def faulty_qk_norm(
     ----------
     split : "heads" (neighboring features form a head), "interleaved" (every n-th feature), or
         "size" (``heads`` taken for the size of a head)
-    over : "features" of a head, "all" features of a token, "heads", "tokens"
-    gains : "own", "of-queries" (for both), "of-keys", "swapped", "none", "one-plus", or "before"
-        the norm
+    over : "features" of a head, "all" features of a token, "heads", "tokens", or
+        "tokens-and-features"
+    gains : "own", "of-queries" (for both), "of-keys", "swapped", "none", "one-plus", "repeated"
+        (each entry for neighbors), or "before" the norm
     left_out : "queries" or "keys" that are not normalized
-    layout : "joined" (B, T, D), or "split" (B, T, heads, D / heads)
+    layout : "joined" (B, T, D), "split" (B, T, heads, D / heads), "heads-first" (B, heads, T,
+        D / heads), or "untransposed" (the numbers of that order read as (B, T, D))
+    sources : "own", "queries" (both are computed from them), "keys", or "swapped" (keys first)
     center and others : as for arrays
     """
 
@@ -53,7 +56,10 @@ def faulty_qk_norm(
             states = x.reshape(batch, tokens, size, width // size).swapaxes(2, 3)
         else:
             states = x.reshape(batch, tokens, width // size, size)
-        axes = {"features": -1, "all": (2, 3), "heads": 2, "tokens": 1}[over]
+        axes = {"features": -1, "all": (2, 3), "heads": 2, "tokens": 1,
+                "tokens-and-features": (1, 3)}[over]
+        if gains == "repeated":
+            gain = np.repeat(gain, width // gain.size).reshape(states.shape[2:])
         if gains == "before":
             z = faulty_normalize(states * gain, axes, eps, center=center, **norm)
         else:
@@ -61,18 +67,25 @@ def faulty_qk_norm(
             z = z * {"none": 1, "one-plus": 1 + gain}.get(gains, gain)
         if layout == "split":
             return z
+        if layout in ("heads-first", "untransposed"):
+            z = z.swapaxes(1, 2)
+            return z if layout == "heads-first" else z.reshape(x.shape)
         return (z.swapaxes(2, 3) if split == "interleaved" else z).reshape(x.shape)
 
     def qk_norm(q, k, q_gain, k_gain, heads, eps=default_eps):
         q_gain, k_gain = {"of-queries": (q_gain, q_gain), "of-keys": (k_gain, k_gain),
                           "swapped": (k_gain, q_gain)}.get(gains, (q_gain, k_gain))
-        return (q if left_out == "queries" else normalized(q, q_gain, heads, eps),
+        q, k = {"queries": (q, q), "keys": (k, k)}.get(sources, (q, k))
+        both = (q if left_out == "queries" else normalized(q, q_gain, heads, eps),
                 k if left_out == "keys" else normalized(k, k_gain, heads, eps))
+        return both[::-1] if sources == "swapped" else both
 
     return qk_norm
 
 
-def faulty_fold(weight_axis=0, bias="mean", keepdims=True, divided=False, times=1, sign=-1):
+def faulty_fold(
+    weight_axis=0, bias="mean", keepdims=True, divided=False, times=1, sign=-1, float64=""
+):
     """A ``fold_centering(weight, bias)`` with these mistakes.
 
     Parameters
@@ -83,6 +96,7 @@ def faulty_fold(weight_axis=0, bias="mean", keepdims=True, divided=False, times=
     keepdims : False lets the mean over axis 1 lose its axis
     divided : whether the weights are divided by their standard deviation, too
     times : how often the means are subtracted; ``sign`` 1 adds them
+    float64 : what is float64 whatever was given: "weight", or "weight and bias"
     """
 
     def fold_centering(weight, b):
@@ -96,7 +110,8 @@ def faulty_fold(weight_axis=0, bias="mean", keepdims=True, divided=False, times=
         else:
             centered = weight
         b = {"mean": b + change * b.mean(), "kept": b, "dropped": np.zeros_like(b)}[bias]
-        return centered, b
+        return (centered.astype(float) if "weight" in float64 else centered,
+                b.astype(float) if "bias" in float64 else b)
 
     return fold_centering
 

@@ -34,7 +34,11 @@ def _anew(knob):
     sentence = knob.sentence
     for old, new in _WORDS:
         sentence = sentence.replace(old, new)
-    return replace(knob, sentence=sentence, case=_CASES.get(knob.case, knob.case))
+    settings = {name: 1e-6 if (name, value) == ("default_eps", 1e-5) else value
+                for name, value in knob.settings.items()}  # at rest it stays at rest
+    lesson = DIALECTS if knob.id == "eps-outside-root" else knob.lesson
+    return replace(knob, settings=settings, sentence=sentence, lesson=lesson,
+                   case=_CASES.get(knob.case, knob.case))
 
 
 def _knob(id, settings, sentence, case="", lesson=ONE_STATISTIC, masks=()):
@@ -145,6 +149,12 @@ BACKWARD = (
           "through one.", "RMS-01"),
     *(replace(knob, masks=(*knob.masks, *_WITHOUT_THE_TERM.get(knob.id, ())))
       for knob in told_anew(backward_family.KNOBS, drop=_OF_THE_MEAN + _ANOTHER_DEFAULT)),
+    _knob("x-for-z-once", {"inner": "centered-once"},
+          "The term of the mean square in dx, z · mean(dz · z), has x in place of one of its two "
+          "z.", "", backward_family.BACKWARD),
+    _knob("dgamma-without-z", {"gamma_times": "one"},
+          "dgamma is the sum of dy alone, which would be the gradient of a bias; multiply dy with "
+          "the normalized vector first.", "", backward_family.BACKWARD),
     _knob("dx-dgamma-swapped", {"swapped": True}, "dx and dgamma are returned in the wrong order."),
     *(_knob(f"backward-eps-default-{value}", {"default_eps": float(value)},
             f"The default of `eps` is {value}; the exercise asks for 1e-6.", "RMS-12", DIALECTS)
@@ -170,12 +180,16 @@ _PARAMETERS = (
     _knob("parameter-of-shape-1-d", {"parameters": "column"},
           "The gain has shape (1, D); `torch.nn.RMSNorm` keeps it as (D,), so its `state_dict` "
           "does not load.", "", TORCH, masks=_NEEDS_WEIGHTS),
+    _knob("biased", {"biased": True},
+          "There is a bias; an RMSNorm has its gain alone, so the `state_dict` of "
+          "`torch.nn.RMSNorm`, `weight` and nothing else, does not load.", "", TORCH,
+          masks=(*_NEEDS_WEIGHTS, "nothing-trains")),
     _knob("nothing-trains", {"parameters": "buffers"},
           "The gain gets no gradient: it is not an `nn.Parameter`, has `requires_grad=False`, or "
           "is detached in `forward`.", "LN-14", TORCH),
     _knob("plain-tensor", {"parameters": "tensors"},
           "The `state_dict` is empty: no weight can be saved or loaded. In `__init__`, assign an "
-          "`nn.Parameter` to `self.weight`.", "LN-14", TORCH, masks=_NEEDS_WEIGHTS),
+          "`nn.Parameter` to `self.weight`.", "LN-14", TORCH, masks=(*_NEEDS_WEIGHTS, "biased")),
     _knob("eps-trained", {"parameters": "eps"},
           "ε is in the `state_dict`, so the weights of `torch.nn.RMSNorm` do not load: keep it as "
           "a plain number, `self.eps = eps`.", "LN-14", TORCH,
@@ -205,6 +219,10 @@ _PRECISION = (
           "The mean square is taken in float32, but its root is rounded to the input's dtype "
           "before x is divided by it: keep everything in float32 up to the end.", "RMS-09",
           DIALECTS, masks=("rounded-before-gain",)),
+    _knob("scale-rounded-float64-narrowed", {"inside": "float32-statistics", "spread": "std"},
+          "The mean square is always taken in float32, in which large squares of a float64 input "
+          "overflow, and its root is rounded to the input's dtype before x is divided by it.", "",
+          DIALECTS, masks=("rounded-before-gain",)),
 )
 _IN_MODULES = ("eps-outside-root", "eps-missing", "eps-tiny", "over-tokens", "over-axis-1",
                "over-batch", "over-tokens-and-features", "over-batch-and-tokens", "over-everything")
@@ -220,6 +238,9 @@ _HEADS = (
           "features of one head.", "RMS-14", DIALECTS),
     _knob("over-tokens", {"over": "tokens"},
           "The mean square runs over the tokens: each token sees the others.", "LN-03", DIALECTS),
+    _knob("over-tokens-and-features", {"over": "tokens-and-features"},
+          "One mean square is taken over all tokens of a head; each token has its own.", "LN-05",
+          DIALECTS),
     _knob("heads-interleaved", {"split": "interleaved"},
           "A head holds neighboring features; here it holds every n-th one. Reshape the last axis "
           "to (heads, D // heads), in that order.", "", DIALECTS),
@@ -227,14 +248,25 @@ _HEADS = (
           "`heads` is the number of heads; here it is taken for the size of one.", "", DIALECTS),
     _knob("heads-left-split", {"layout": "split"},
           "The heads are still apart: bring the result back to (B, T, D).", "", DIALECTS),
+    _knob("heads-left-first", {"layout": "heads-first"},
+          "The result is still (B, heads, T, D / heads): swap the axes back, then reshape to "
+          "(B, T, D).", "", DIALECTS),
+    _knob("not-transposed-back", {"layout": "untransposed"},
+          "The heads stand before the tokens when they are joined, so a row mixes tokens: swap "
+          "the axes back to (B, T, heads, D / heads) before the last reshape.", "", DIALECTS),
+    _knob("results-swapped", {"sources": "swapped"},
+          "The two results are in the other order: queries come first.", "", DIALECTS),
+    *(_knob(f"both-from-{one}", {"sources": one}, f"The {other} are computed from the {one}.", "",
+            DIALECTS) for one, other in (("queries", "keys"), ("keys", "queries"))),
+    _knob("gains-repeated", {"gains": "repeated"},
+          "Each entry of the gain multiplies a run of neighboring features, as from `np.repeat`; "
+          "every head has the whole gain, as from `np.tile`.", "", DIALECTS),
     _knob("one-gain-for-both", {"gains": "of-queries"},
           "The keys are multiplied by the gain of the queries; they have their own.", "", DIALECTS),
     _knob("key-gain-for-both", {"gains": "of-keys"},
           "The queries are multiplied by the gain of the keys; they have their own.", "", DIALECTS),
-    _knob("gains-swapped", {"gains": "swapped"},
-          "The two gains are swapped.", "", DIALECTS),
-    _knob("gains-missing", {"gains": "none"},
-          "The gains are not applied.", "", DIALECTS),
+    _knob("gains-swapped", {"gains": "swapped"}, "The two gains are swapped.", "", DIALECTS),
+    _knob("gains-missing", {"gains": "none"}, "The gains are not applied.", "", DIALECTS),
     _knob("one-plus-gains", {"gains": "one-plus"},
           "The gains are taken as 1 + γ; here γ itself is the gain.", "RMS-10", DIALECTS),
     _knob("gains-before-statistic", {"gains": "before"},
@@ -272,6 +304,10 @@ FOLD = tuple(
          "out, the norm does the rest.", ()),
         ("subtracted-twice", {"times": 2}, "The means are subtracted twice.", ()),
         ("means-added", {"sign": 1}, "The means are added; they should be subtracted.", ()),
+        *((f"float64-{what.replace(' ', '-')}", {"float64": what},
+           f"The {what} returned for float32 {'is' if what == 'weight' else 'are'} float64, as "
+           "after a product with `np.eye(D) - 1 / D`: cast to the dtype you were given.", ())
+          for what in ("weight", "weight and bias")),
     )
 )
 
@@ -306,7 +342,7 @@ CONVERT = tuple(
          "The result is rounded back to half precision, which cannot hold it. Return float32.",
          "RMS-11", ("inside",)),
         ("always-float32", {"result": "float32"},
-         "A float64 weight comes back as float32: the exercise asks for float32 or wider.", "", ()),
+         "A float64 weight comes back as float32: the exercise asks for float64 then.", "", ()),
         ("always-float64", {"result": "float64"},
          "The result is float64 whatever was given: half precision becomes float32 here, and "
          "float32 stays what it is.", "", ()),

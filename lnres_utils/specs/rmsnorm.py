@@ -70,7 +70,7 @@ def _decay_reference(inputs):
     """From the text, role by role."""
     roles = dict.fromkeys(cases.MATRICES, "decayed")
     roles |= dict.fromkeys((*cases.BIASES, *cases.GAINS), "not decayed")
-    return {**roles, "frozen parameters": "in neither"}
+    return {**roles, cases.FROZEN: "in neither"}
 
 
 _COPIED = (
@@ -83,7 +83,14 @@ _COPIED = (
 _WIDENED = tuple(
     equivalent("where half precision meets the gain, only a gain of float32 widens it",
                {id, "gain-widens"}, {id, "never-cast-back"})
-    for id in ("half-inside", "scale-rounded"))
+    for id in ("half-inside", "scale-rounded", "scale-rounded-float64-narrowed"))
+
+_INTERLEAVED = tuple(
+    equivalent("where the heads do not decide what is averaged, only the gain tells how they lie",
+               {"heads-interleaved", id}, {"gains-repeated", id})
+    for id in ("over-all-heads", "over-tokens")) + (
+    equivalent("every n-th feature is in a head, so what n heads share is n neighbors",
+               {"heads-interleaved", "over-heads"}, {"gains-repeated", "heads-as-size"}),)
 
 _COMMON = {"chapter": CHAPTER, "titles": LESSONS}
 
@@ -144,7 +151,7 @@ _EXERCISES = (
         lesson=knobs.DIALECTS, difficulty=2, minutes=12,
         parameters=("queries", "keys", "query_gain", "key_gain", "heads", "eps=1e-6"),
         cases=cases.qk_norm, drive=drive.qk_norm, reference=_qk_reference,
-        family=family.faulty_qk_norm, knobs=knobs.QK_NORM, equivalents=_COPIED,
+        family=family.faulty_qk_norm, knobs=knobs.QK_NORM, equivalents=(*_COPIED, *_INTERLEAVED),
         groups={"queries": 2, "keys": 2, "gains": 2, "small vectors": 1, "default epsilon": 1,
                 INPUT_KEPT: 1},
         outputs={"queries": Output(), "keys": Output()},
@@ -194,12 +201,12 @@ _EXERCISES = (
         array="pair of lists of parameters",
         groups={"matrices": 1, "biases": 1, "gains": 3, "shared and frozen": 2},
         outputs={role: Output("text")
-                 for role in (*cases.MATRICES, *cases.BIASES, *cases.GAINS, "frozen parameters")},
+                 for role in (*cases.MATRICES, *cases.BIASES, *cases.GAINS, cases.FROZEN)},
         hints=(
             "A name says what somebody called a module, a class who wrote it. What tells a gain "
-            "from a matrix in any model?",
-            "`parameter.ndim`: gains and biases have one axis, a single number none, matrices two "
-            "and kernels of convolutions more.",
+            "from a matrix in nearly every model?",
+            "`parameter.ndim`: gains and biases here have one axis, a single number none, matrices "
+            "two and kernels of convolutions more.",
             "Go through `model.parameters()`, skip what has `requires_grad=False`, and sort by "
             "`parameter.ndim >= 2`.",
         ),

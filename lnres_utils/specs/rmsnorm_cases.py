@@ -199,7 +199,7 @@ def fold_centering(rng):
         *(Case(name, values, only=(name,)) for values in (tall, flat)
           for name in ("weight", "bias")),
         Case("float32", single(inputs(6, 10))),
-        Case("", inputs(6, 6), judged=False),
+        Case("", single(inputs(6, 6)), judged=False),
     ]
 
 
@@ -223,10 +223,12 @@ def convert_gain(rng):
     return cases
 
 
-MATRICES = ("linear maps", "convolutions", "other matrices", "embeddings")
-BIASES = ("biases of linear maps", "biases of norms", "other biases")
-GAINS = ("gains of nn.LayerNorm", "gains of nn.RMSNorm", "gains of another RMSNorm",
-         "gains of norms by another name", "single numbers")
+MATRICES = ("weight of a linear map", "kernel of a convolution", "matrix of another class, Mixer",
+            "embedding")
+BIASES = ("bias of a linear map", "bias of a norm", "bias of another name, Mixer.shift")
+GAINS = ("gain of nn.LayerNorm", "gain of nn.RMSNorm", "gain of another class RMSNorm",
+         "gain of a norm called Scale", "gain that is a single number")
+FROZEN = "parameter that does not train"
 
 
 def decay_groups(rng):

@@ -428,10 +428,10 @@ def _by_dim_in_a_loop(model):
     return decayed, others
 
 
-def _by_shape_as_sets(model):
+def _by_lists_of_sets(model):
     trained = {p for p in model.parameters() if p.requires_grad}
     matrices = {p for p in trained if len(p.shape) > 1}
-    return matrices, trained - matrices
+    return list(matrices), list(trained - matrices)
 
 
 def _by_names(model):
@@ -464,7 +464,7 @@ def _by_filter(model):
     return [*filter(lambda p: p.ndim >= 2, trained)], [*filter(lambda p: p.ndim < 2, trained)]
 
 
-SPLITS = (_by_ndim, _by_dim_in_a_loop, _by_shape_as_sets, _by_names, _as_tuples, _as_generators,
+SPLITS = (_by_ndim, _by_dim_in_a_loop, _by_lists_of_sets, _by_names, _as_tuples, _as_generators,
           _module_by_module, _by_filter)
 
 

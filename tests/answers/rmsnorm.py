@@ -179,6 +179,80 @@ def shared_gain(q, k, q_weight, k_weight, n_heads, eps=1e-6):
     return rms(q), rms(k)
 
 
+@answer("", "qk_norm", "not-transposed-back")
+def joined_with_the_heads_in_front(q, k, q_weight, k_weight, n_heads, eps=1e-6):
+    def rms(x, weight):
+        x = x.reshape(*x.shape[:2], n_heads, -1).transpose(0, 2, 1, 3)
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) * weight
+
+    return rms(q, q_weight).reshape(q.shape), rms(k, k_weight).reshape(k.shape)
+
+
+@answer("", "qk_norm", "heads-left-first")
+def heads_in_front(q, k, q_weight, k_weight, n_heads, eps=1e-6):
+    def rms(x, weight):
+        heads = np.stack(np.split(x, n_heads, axis=-1), axis=1)
+        return heads / np.sqrt((heads**2).mean(-1, keepdims=True) + eps) * weight
+
+    return rms(q, q_weight), rms(k, k_weight)
+
+
+@answer("", "qk_norm", "gains-repeated")
+def repeated_gain(q, k, q_weight, k_weight, n_heads, eps=1e-6):
+    def rms(x, weight):
+        heads = x.reshape(*x.shape[:2], n_heads, -1)
+        scale = np.sqrt((heads**2).mean(-1, keepdims=True) + eps)
+        return (heads / scale).reshape(x.shape) * np.repeat(weight, n_heads)
+
+    return rms(q, q_weight), rms(k, k_weight)
+
+
+@answer("", "qk_norm", "results-swapped")
+def keys_first(q, k, q_weight, k_weight, n_heads, eps=1e-6):
+    def rms(x, weight):
+        heads = x.reshape(*x.shape[:2], n_heads, -1)
+        scale = (np.square(heads).mean(-1, keepdims=True) + eps) ** -0.5
+        return (weight * heads * scale).reshape(x.shape)
+
+    return rms(k, k_weight), rms(q, q_weight)
+
+
+@answer("", "RMSNorm", "biased")
+class WithABias(Llama):
+    def __init__(self, hidden_size, eps=1e-6):
+        super().__init__(hidden_size, eps)
+        self.bias = nn.Parameter(torch.zeros(hidden_size))
+
+    def forward(self, h):
+        wide = h.to(torch.promote_types(h.dtype, torch.float32))
+        scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return (self.weight * wide * scale + self.bias).to(h.dtype)
+
+
+@answer("", "RMSNorm", "scale-rounded-float64-narrowed")
+class ProductInHalf(Llama):
+    def forward(self, h):
+        scale = torch.rsqrt(h.float().pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return (h * scale.to(h.dtype) * self.weight).to(h.dtype)
+
+
+@answer("", "rms_norm", "max-var-eps")
+def clipped_mean_square(x, weight, eps=1e-6):
+    return weight * x / np.sqrt(np.maximum((x * x).mean(-1, keepdims=True), eps))
+
+
+@answer("", "rms_norm", "eps-squared")
+def squared_epsilon(x, weight, eps=1e-6):
+    return weight * x / np.sqrt((x * x).mean(-1, keepdims=True) + eps * eps)
+
+
+@answer("", "decay_groups", "matrices-called-weight")
+def weights_of_two_axes(model):
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    decayed = [p for name, p in trained if name.endswith("weight") and p.ndim > 1]
+    return decayed, [p for _, p in trained if not any(p is each for each in decayed)]
+
+
 @answer("RMS-19", "decay_groups", "by-class-layer-norm")
 def as_in_mingpt(model):
     decay, no_decay = set(), set()
@@ -211,6 +285,28 @@ def term_copied_from_layer_norm(dy, x, gamma, eps=1e-6):
     z, dz = x * r, dy * gamma
     dx = r * (dz - dz.mean(-1, keepdims=True) - z * (dz * z).mean(-1, keepdims=True))
     return dx, (dy * z).reshape(-1, x.shape[-1]).sum(0)
+
+
+@answer("", "rms_norm_backward", "x-for-z-once")
+def one_factor_not_divided(dout, x, gamma, eps=1e-6):
+    rrms = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+    z, dz = x * rrms, dout * gamma
+    dx = rrms * (dz - z * (dz * x).mean(-1, keepdims=True))
+    return dx, (dout * z).reshape(-1, x.shape[-1]).sum(0)
+
+
+@answer("", "rms_norm_backward", "dgamma-without-z")
+def gradient_of_a_bias(dout, x, gamma, eps=1e-6):
+    rrms = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+    dz = dout * gamma
+    dx = rrms * dz - x * rrms**3 * (dz * x).mean(-1, keepdims=True)
+    return dx, dout.reshape(-1, x.shape[-1]).sum(0)
+
+
+@answer("", "fold_centering", "float64-weight-and-bias")
+def projected_in_double_precision(weight, bias):
+    projection = np.eye(len(bias)) - 1 / len(bias)
+    return projection @ weight, projection @ bias
 
 
 @answer("", "fold_centering", "over-inputs")
