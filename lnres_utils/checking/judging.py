@@ -1,5 +1,7 @@
 """From runs to a verdict: outcome, points, the named mistake and the numbers behind it."""
 
+from dataclasses import replace
+
 from lnres_utils.checking.comparing import disagreement
 from lnres_utils.checking.diagnosing import broken_properties, diagnose
 from lnres_utils.checking.evidence import clearest, evidence, smallest
@@ -11,7 +13,7 @@ from lnres_utils.checking.scoring import scores, told
 CHANGES_INPUT = Mistake(
     id="changes-its-input",
     sentence="It changes an array it was given; whoever still holds that array is left with other "
-    "numbers. Compute into a new one: `x = x - mean`, for example, not `x -= mean`.",
+    "numbers. Compute into a new one: `y = x / scale`, for example, not `x /= scale`.",
 )
 
 
@@ -39,6 +41,7 @@ def judge(exercise, answer, rng, cases=None):
 
 def judge_runs(exercise, runs, find_broken=tuple):
     """Judge the runs of an answer; ``find_broken()`` gives the sentences of the laws it breaks."""
+    runs = [replace(run, case=exercise.opened(run.case)) for run in runs]
     judged = [run for run in runs if run.case.judged]
     if all(run.failure and run.failure.not_attempted for run in judged):
         reason = ("Not answered yet: put your code in place of the stub, "
@@ -53,6 +56,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         "scores": scores(exercise, judged, good, changed),
         "printed": speaker.printed,
         "printed_length": speaker.printed_length,
+        "results": "verdicts" if exercise.detector else "numbers",
     }
     if all(good.values()) and not changed:
         return _report(exercise, "right", **common)
@@ -74,8 +78,9 @@ def judge_runs(exercise, runs, find_broken=tuple):
                   "check of the course, mend it, and check again.")
         return _report(exercise, "not attempted", reason=reason, **common)
     broke = smallest([run for run in failing if run.failure])
-    shown = clearest(exercise, failing, expected, named=bool(found))
-    hidden = exercise.separate and not broke  # the number expected is the answer itself
+    shown = broke  # an exception; what is expected is the answer itself where groups are separate
+    if not exercise.separate:
+        shown = clearest(exercise, failing, expected, named=bool(found))
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
@@ -83,7 +88,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         public_reason=_public_reason(broke),
         mistakes=mistakes + named,
         certainty=certainty,
-        evidence=None if hidden else evidence(exercise, shown, expected[id(shown)], broke),
+        evidence=shown and evidence(exercise, shown, expected[id(shown)], broke),
         broken=() if found or not _comparable(exercise, failing, expected) else find_broken(),
         **common,
     )
@@ -157,10 +162,9 @@ def _raised(failing):
 
 def _reason(exercise, failing, broke, judged, good):
     """One line: what went wrong, without numbers of a case."""
-    if broke is None and exercise.tells_apart:
-        counts = [f'{right} of {count} where "{label}" is right'
-                  for label, (right, count) in told(exercise, judged, good).items()]
-        return f"Kinds told right: {', '.join(counts)}."
+    if exercise.tells_apart and (broke is None or _raised([broke])):
+        raised = f"{_raised_line(exercise, broke, judged)} " if broke else ""
+        return raised + _kinds_told(exercise, judged, good)
     if broke is None:
         groups = dict.fromkeys(run.case.group for run in failing)
         return f"Not right yet: {', '.join(groups)}." if exercise.separate else ""
@@ -171,6 +175,24 @@ def _reason(exercise, failing, broke, judged, good):
         return f"{exercise.name} is not finished: {', '.join(dict.fromkeys(open_groups))}."
     if failure.wrong_kind:
         return f"{exercise.name}: {failure.message}" + ("" if failure.message[-1] in "?." else ".")
+    return _raised_line(exercise, broke, judged)
+
+
+def _kinds_told(exercise, judged, good):
+    """How many kinds of black boxes are told right, the sum that makes the points, what is missed.
+    """
+    counts = told(exercise, judged, good)
+    said = [f'{right} of {count} where "{label}" is right'
+            for label, (right, count) in counts.items()]
+    shares = " + ".join(f"{right}/{count}" for right, count in counts.values())
+    missed = dict.fromkeys(exercise.families[run.case.kind] for run in judged
+                           if not good[id(run)] and exercise.families)
+    return (f"Kinds told right: {', '.join(said)}. Points: ({shares} − 1) × {exercise.max_points}, "
+            "rounded down, at least 0." + (f" Missed: {', '.join(missed)}." if missed else ""))
+
+
+def _raised_line(exercise, broke, judged):
+    failure = broke.failure
     raised = sum(run.failure is not None for run in judged)
     extent = "" if raised == len(judged) else " on some of the inputs"
     article = "an" if failure.kind[0] in "AEIOU" else "a"
