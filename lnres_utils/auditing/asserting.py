@@ -64,7 +64,8 @@ def assert_padding_ignored(module, x, *args, **kwargs):
     Parameters and errors are those of :func:`assert_no_example_mixing`. If the module takes a
     padding mask, hand one on that hides nothing: the audit marks the padding in it.
     """
-    _assert("padding ignored", "padding", TOLD, module, x, args, kwargs)
+    _assert("padding ignored", "padding", TOLD, module, x, args,
+            kwargs | {"padded": True})
 
 
 def assert_half_safe(module, x, *args, **kwargs):

@@ -32,7 +32,8 @@ CHECKS = {  # name -> function (subject) -> Finding; in the order of the report
 }
 
 
-def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output=None, **kwargs):
+def audit(module, x, *args, axes="BTD", causal=None, padded=None, checks=None, seed=0, output=None,
+          **kwargs):
     """Ask a module the questions of this course, by calling it.
 
     Parameters
@@ -44,6 +45,8 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
         of the output have the same places.
     causal : bool or None; with True a position that sees a later one is a problem, otherwise it is
         only told
+    padded : bool or None; with True inputs get padded, and padding that moves the real positions
+        is a problem. Otherwise it is one where a mask is handed on, and only told where none is
     checks : list of str, optional; names of ``CHECKS``, by default all
     seed : int, of the jitter, of the changes made to ``x``, and of the module's own random numbers
     output : function, optional; picks the tensor to look at from what the module returns. By
@@ -60,17 +63,19 @@ def audit(module, x, *args, axes="BTD", causal=None, checks=None, seed=0, output
     Notes
     -----
     Gains and biases are jittered while the checks run. The module, its gradients and modes, the
-    random state and torch's settings come back exactly as they were, also by an exception.
+    random state and torch's settings come back exactly as they were, also by an exception. Of other
+    attributes those are put back that are numbers, tensors, arrays, or lists, dicts and sets of
+    them. Hooks of yours run in each call; what they write outside of the module stays.
     """
-    return watched_audit(iter, module, x, *args, axes=axes, causal=causal, checks=checks, seed=seed,
-                         output=output, **kwargs)
+    return watched_audit(iter, module, x, *args, axes=axes, causal=causal, padded=padded,
+                         checks=checks, seed=seed, output=output, **kwargs)
 
 
-def watched_audit(watch, module, x, *args, axes="BTD", causal=None, checks=None, seed=0,
-                  output=None, **kwargs):
+def watched_audit(watch, module, x, *args, axes="BTD", causal=None, padded=None, checks=None,
+                  seed=0, output=None, **kwargs):
     """:func:`audit` that goes through the names of its checks by ``watch``, as a progress bar."""
     chosen = _chosen(checks)
-    with Subject(module, x, args, kwargs, axes, causal, output, seed) as subject:
+    with Subject(module, x, args, kwargs, axes, causal, output, seed, padded) as subject:
         try:
             subject.run()
             subject.check_parameters()
@@ -97,6 +102,12 @@ def _chosen(checks):
         return list(CHECKS)
     if isinstance(checks, str):
         checks = [checks]
+    if not isinstance(checks, (list, tuple, set, frozenset, dict)) or not all(
+            isinstance(name, str) for name in checks):
+        raise TypeError(f"checks is {checks!r}; a list of names was expected, of "
+                        f"{', '.join(CHECKS)}")
+    if not checks:
+        raise ValueError(f"checks names none; there are {', '.join(CHECKS)}")
     unknown = [name for name in checks if name not in CHECKS]
     if unknown:
         raise ValueError(f"there is no check {unknown[0]!r}; there are {', '.join(CHECKS)}")

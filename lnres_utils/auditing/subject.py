@@ -21,6 +21,8 @@ from lnres_utils.auditing.trees import converted, first_tensor, mapped
 AXES = "BTHWCD"  # batch, positions, features
 POSITIONS = "THW"
 FEATURES = "CD"
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+          torch.int16, torch.int8, torch.uint8)
 
 
 class ModuleRaised(RuntimeError):
@@ -38,23 +40,26 @@ class Subject:
     ----------
     x : tensor, the example input, detached; ``axes`` has a letter for each axis
     args, kwargs : what else a call is given
-    causal : bool or None, as the caller said
+    causal, padded : bool or None, as the caller said
     seed : int
     drawn : where the random numbers stood after the last run; the same if as many were drawn
     """
 
     def __init__(self, module, x, args=(), kwargs=None, axes="BTD", causal=None, output=None,
-                 seed=0):
+                 seed=0, padded=None):
         _check_input(module, x, axes)
+        _check_settings(causal, output, seed)
         self.module, self.axes, self.causal, self.seed = module, axes, causal, seed
         self.x = x.detach()
         self.args, self.kwargs = tuple(args), dict(kwargs or {})
         self.output = output or first_tensor
+        self.padded = padded
         self.roots = modules_of(module)
         self.remarks = []  # what the reader of the report should know about the input
         self.cache = {}  # what one check measured and another one needs
         self._installed = None
         self._changes_parameters = False
+        self._watched = None  # while the first calls are made: what they changed
 
     @property
     def name(self):
@@ -89,9 +94,13 @@ class Subject:
     def __enter__(self):
         self._normal = torch.inference_mode(False)
         self._normal.__enter__()
-        self._process = ProcessState()
-        self._modules = ModuleState(self.roots)
-        self._give_constant_examples_numbers()
+        try:
+            self._process = ProcessState()
+            self._modules = ModuleState(self.roots)
+            self._give_constant_examples_numbers()
+        except BaseException as error:
+            self._normal.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     def __exit__(self, *exception):
@@ -143,7 +152,12 @@ class Subject:
             except Exception as error:
                 raise ModuleRaised(one_line(error)) from error
             self.drawn = random_digest()
+        if self._watched is not None:
+            self._watched.append((mode, x))
         if not whole and not isinstance(picked, torch.Tensor):
+            if self.output is not first_tensor:
+                raise ModuleRaised(f"`output` picked {type(picked).__name__}; a tensor was "
+                                   "expected")
             raise ModuleRaised(f"it returned {type(returned).__name__} without a tensor; "
                                "`output` is to pick one")
         return picked
@@ -208,13 +222,30 @@ class Subject:
             self._installed = None
             self._prepare(None, "eval", True)
             before = self._modules.checksum()
+            self._watched = []
             try:
                 self.run(mode=mode)
+                self._note_changes(mode)
             except ModuleRaised:
                 continue
             finally:
+                self._watched = None
                 self._changes_parameters |= self._modules.checksum() != before
         self._installed = None
+
+    def _note_changes(self, mode):
+        """Remarks on what one call changed: its input, and in evaluation its buffers."""
+        said = [f"{self.name} changes its input in place; here each call is given a copy."
+                for _, x in self._watched if not torch.equal(x, self.x)]
+        if mode == "eval":
+            after = {name: buffer.clone() for name, buffer in self.buffers().items()}
+            self.reset()
+            before = self.buffers()
+            said += [f"In evaluation a call changes the buffer `{name}`, so that the next one may "
+                     "give something else; here each call starts from the same state."
+                     for name, buffer in after.items()
+                     if name in before and not torch.equal(buffer, before[name])][:1]
+        self.remarks += [each for each in said if each not in self.remarks]
 
 
 @contextmanager
@@ -227,6 +258,16 @@ def _quietly(seed, grad):
           torch.autocast("cpu", enabled=False)):
         warnings.simplefilter("ignore")
         yield
+
+
+def _check_settings(causal, output, seed):
+    if causal not in (True, False, None) or not isinstance(causal, (bool, type(None))):
+        raise TypeError(f"causal is {causal!r}; True, False or None was expected")
+    if output is not None and not callable(output):
+        raise TypeError(f"output is {type(output).__name__}; a function that picks a tensor from "
+                        "what the module returns was expected")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32 - 100:
+        raise ValueError(f"seed is {seed!r}; a whole number from 0 to 4e9 was expected")
 
 
 def _repeated(tensor, count):
@@ -256,6 +297,18 @@ def _check_input(module, x, axes):
     if not isinstance(axes, str) or set(axes) - set(AXES) or len(set(axes)) < len(axes):
         raise ValueError(f"axes is {axes!r}; each axis is one of B (batch), T, H, W (positions), "
                          "C or D (features), each at most once, as in 'BTD' or 'BCHW'")
+    if x.layout != torch.strided or x.is_nested:
+        raise TypeError(f"x is {'nested' if x.is_nested else str(x.layout)}; a dense tensor was "
+                        "expected, such as x.to_dense()")
+    if x.is_meta:
+        raise ValueError("x is on the device meta, which holds no numbers; a tensor with numbers "
+                         "was expected")
+    if x.dtype not in DTYPES:
+        raise TypeError(f"x is {x.dtype}; float64, float32, float16, bfloat16 or integers of int64 "
+                        "and less were expected")
+    if axes == "B":
+        raise ValueError("axes is 'B'; beside the examples an axis of positions or features was "
+                         "expected, as in 'BTD'")
     if "B" not in axes:
         raise ValueError(f"axes is {axes!r}; it has no batch axis B, add one with x.unsqueeze(0)")
     if len(axes) != x.ndim:
