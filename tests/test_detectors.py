@@ -4,7 +4,9 @@ import copy
 import inspect
 import random
 import re
+import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import nbformat
@@ -15,12 +17,12 @@ from answers.mutating import mutants
 from conftest import checked, named
 from test_mutants import load, source_of
 
-from lnres_utils import specs
+from lnres_utils import norms, specs
 from lnres_utils.checking import Case, Exercise, Output, Run
 from lnres_utils.checking.scoring import scores
 from lnres_utils.drives.boxes import Box, CallsSpent, NormBox, NormFailed
 from lnres_utils.specs import seeing_boxes
-from lnres_utils.specs.sealed import Sealed
+from lnres_utils.specs.sealed import Sealed, label_of
 
 ROOT = Path(__file__).parents[1]
 DETECTORS = ("mixes_examples", "leaks_future", "norm_test")
@@ -28,7 +30,8 @@ SEEING = DETECTORS[:2]
 
 
 def cases_of(name, seed=0):
-    return specs.get(name).cases(np.random.default_rng(seed))
+    exercise = specs.get(name)
+    return list(map(exercise.opened, exercise.cases(np.random.default_rng(seed))))
 
 
 def answer_of(name, verdict):
@@ -54,7 +57,7 @@ def test_boxes_are_of_many_kinds_three_of_each_in_random_order(name):
     kinds = {}
     for case in cases:
         kinds.setdefault((case.group, case.kind), []).append(case)
-    for label in specs.get(name).groups:
+    for label in specs.get(name).labels:
         assert sum(group == label for group, _ in kinds) >= 6
     assert {len(boxes) for boxes in kinds.values()} == {3}
     orders = {tuple(case.kind for case in cases_of(name, seed)) for seed in range(5)}
@@ -146,11 +149,11 @@ def test_who_goes_by_the_time_of_a_call_scores_nothing(name, flipped):
     assert report.points <= 1
 
 
-def toy(right, kinds=(6, 6), points=(6, 6)):
+def toy(right, kinds=(6, 6), points=12):
     """Scores of a detector that is right on the first ``right`` kinds of each label."""
     exercise = Exercise(
         name="toy", title="", chapter="", lesson="", parameters=(), cases=None, drive=None,
-        reference=None, family=None, knobs=(), groups=dict(zip(("yes", "no"), points, strict=True)),
+        reference=None, family=None, knobs=(), groups={"kinds": points}, labels=("yes", "no"),
         outputs={"seen": Output("text")}, hints=(), difficulty=1, minutes=1, titles={},
         detector=True)
     runs = [Run(Case(label, {}, kind=f"{kind}"), None)
@@ -158,15 +161,16 @@ def toy(right, kinds=(6, 6), points=(6, 6)):
             for kind in range(count) for _ in range(3)]
     limits = dict(zip(("yes", "no"), right, strict=True))
     good = {id(run): int(run.case.kind) < limits[run.case.group] for run in runs}
-    return [got for _, got, _ in scores(exercise, runs, good, [])]
+    (_, got, most), = scores(exercise, runs, good, [])
+    assert most == points
+    return got
 
 
 @pytest.mark.parametrize(("right", "kinds", "points", "expected"), [
-    ((6, 6), (6, 6), (6, 6), [6, 6]), ((6, 0), (6, 6), (6, 6), [0, 0]),
-    ((0, 6), (6, 6), (6, 6), [0, 0]), ((3, 3), (6, 6), (6, 6), [0, 0]),
-    ((5, 6), (6, 6), (6, 6), [5, 5]), ((6, 3), (6, 6), (6, 6), [3, 3]),
-    ((9, 12), (10, 12), (6, 6), [5, 5]), ((10, 12), (10, 12), (5, 6), [5, 6]),
-    ((9, 10), (10, 12), (6, 6), [4, 4]), ((1, 1), (6, 6), (6, 6), [0, 0])])
+    ((6, 6), (6, 6), 12, 12), ((6, 0), (6, 6), 12, 0), ((0, 6), (6, 6), 12, 0),
+    ((3, 3), (6, 6), 12, 0), ((5, 6), (6, 6), 12, 10), ((6, 3), (6, 6), 12, 6),
+    ((9, 12), (10, 12), 12, 10), ((10, 12), (10, 12), 11, 11), ((9, 10), (10, 12), 12, 8),
+    ((1, 1), (6, 6), 12, 0)])
 def test_points_are_twice_the_balanced_accuracy_less_one(right, kinds, points, expected):
     assert toy(right, kinds, points) == expected
 
@@ -186,9 +190,10 @@ def test_a_kind_counts_only_if_all_its_boxes_are_told_right():
 @pytest.mark.parametrize("kinds", [seeing_boxes.MIXES, seeing_boxes.LEAKS])
 def test_the_gradient_of_a_box_is_that_of_finite_differences(kinds):
     rng = np.random.default_rng(2)
-    for _, kind, box, x in seeing_boxes.boxes(rng, kinds):
+    for box, x in seeing_boxes.boxes(rng, kinds):
         if x.shape != (3, 5, 8):
             continue
+        _, kind = label_of(box)
         x, dy, step = rng.normal(0, 30, x.shape), rng.normal(size=x.shape), rng.normal(size=x.shape)
         h = 1e-5
         slope = ((box(x + h * step) - box(x - h * step)) / (2 * h) * dy).sum()
@@ -199,9 +204,10 @@ def test_the_gradient_of_a_box_is_that_of_finite_differences(kinds):
 def test_the_labels_of_boxes_are_true_also_of_other_inputs(kinds):
     """By the gradient, at large numbers, for other lengths: nothing of the family is used."""
     rng = np.random.default_rng(3)
-    for label, kind, box, x in seeing_boxes.boxes(rng, kinds):
+    for box, x in seeing_boxes.boxes(rng, kinds):
         if x.shape != (5, 7, 6):
             continue
+        label, kind = label_of(box)
         x = rng.normal(0, 150, (3, 6, 6))
         seen = 0.0
         for place in range(3 if kinds is seeing_boxes.MIXES else 6):
@@ -230,7 +236,39 @@ def test_a_function_box_takes_single_tokens_and_says_function():
     box(np.ones((1, 1, 4)))
     with pytest.raises(CallsSpent, match="all 2 calls of the function are spent"):
         box(np.ones((1, 1, 4)))
-    assert copy.deepcopy(box).calls_left == 2
+    handed_out = copy.deepcopy(box)
+    handed_out(np.ones((1, 1, 4)))
+    assert handed_out.calls_left == 1
+    for other in (copy.copy(handed_out), copy.deepcopy(handed_out)):  # they share the calls
+        assert other.calls_left == 1
+    with pytest.raises(AttributeError):
+        handed_out.calls_left = 100
+    assert "calls" not in "".join(vars(handed_out))
+
+
+def _walks_frames(box):
+    frame = sys._getframe(1)
+    while frame is not None:
+        case = frame.f_locals.get("case")
+        if case is not None and (case.group or case.kind):
+            return case.group
+        frame = frame.f_back
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+@pytest.mark.parametrize("how", [
+    _walks_frames, lambda box: label_of(box)[0],
+    lambda box: next(iter(specs.get("norm_test" if "norm" in repr(box) else "leaks_future")
+                          .reference({"norm": box, "fn": box}).values()))])
+def test_who_looks_a_label_up_finds_none(name, how):
+    labels = []
+
+    def looks(box, x):
+        labels.append(how(box))
+        return labels[-1] in ("yes", "fails")
+
+    report = checked(name, answer_of(name, looks))
+    assert report.points == 0 and not any(labels)
 
 
 def norm_box(norm, calls=3):
@@ -285,6 +323,34 @@ def test_a_detector_that_asks_too_often_is_told():
 
     report = checked("leaks_future", leaks_future)
     assert report.outcome == "raised" and "all 80 calls of the function are spent" in report.text
+
+
+def test_what_is_shown_adds_up_to_the_points():
+    def norm_test(norm):
+        x = np.random.default_rng(0).normal(size=(3, 5, 8))
+        y = norm(x, np.ones(8), np.zeros(8))
+        if not np.allclose(y, norms.layer_norm(x, np.ones(8), np.zeros(8)), atol=1e-3):
+            raise ValueError("no layer norm")
+
+    report = checked("norm_test", norm_test)
+    told = re.findall(r"(\d+) of (\d+) where", report.reason)
+    shares = [Fraction(int(right), int(count)) for right, count in told]
+    assert report.points == int(12 * max(0, sum(shares) - 1))
+    assert report.scores == (("kinds told right", report.points, 12),)
+    assert "points missed" not in report.text
+    assert "no layer norm (a test fails a norm by an AssertionError" in report.text
+
+
+def test_a_test_is_told_what_it_misses():
+    def norm_test(norm):
+        x = np.random.default_rng(0).normal(size=(3, 5, 8))
+        assert np.allclose(norm(x, np.ones(8), np.zeros(8)).mean(-1), 0, atol=1e-3)
+
+    report = checked("norm_test", norm_test)
+    missed = report.reason.partition("Missed: ")[2]
+    for family in ("variance", "ε", "gain and bias", "precision", "what becomes of x"):
+        assert family in missed
+    assert "axes" not in missed and "right norms" not in missed and "these verdicts" in report.text
 
 
 @pytest.mark.parametrize("name", DETECTORS)

@@ -50,21 +50,6 @@ def test_what_half_precision_breaks_somewhere_is_refused_and_gets_no_name(way, s
     assert not named(report), report.text
 
 
-def _cut_at_the_length(x, mask, kind, eps):
-    y, lengths = np.zeros_like(x), mask.sum(1)
-    for i, length in enumerate(lengths):
-        part = x[i, :length] if kind == "instance" else np.concatenate(
-            [row[:n] for row, n in zip(x, lengths, strict=True)])
-        if length:
-            y[i, :length] = (x[i, :length] - part.mean(0)) / np.sqrt(part.var(0) + eps)
-    return y
-
-
-def _real_where_not_zero(x, mask, kind, eps):
-    return specs.get("masked_norm").reference(
-        {"x": x, "mask": (x != 0).any(-1), "kind": kind, "eps": eps})["y"]
-
-
 def _first_mask(x, mask, kind, eps):
     return specs.get("masked_norm").reference(
         {"x": x, "mask": np.broadcast_to(mask[0], mask.shape), "kind": kind, "eps": eps})["y"]
@@ -79,18 +64,8 @@ def _empty_examples_kept(x, mask, kind, eps):
     return np.where(mask.any(1)[:, None, None], y, x)
 
 
-def _one_scale_for_all_features(x, mask, kind, eps):
-    axes = (0, 1, 2) if kind == "batch" else (1, 2)
-    real = np.broadcast_to(mask[..., None], x.shape)
-    count = np.maximum(real.sum(axes, keepdims=True), 1)
-    mean = (x * real).sum(axes, keepdims=True) / count
-    return real * (x - mean) / np.sqrt((real * (x - mean) ** 2).sum(axes, keepdims=True) / count
-                                       + eps)
-
-
 MASKED = {each.__name__.strip("_").replace("_", " "): each for each in (
-    _cut_at_the_length, _real_where_not_zero, _first_mask, _per_token, _empty_examples_kept,
-    _one_scale_for_all_features)}
+    _first_mask, _per_token, _empty_examples_kept)}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -114,7 +114,10 @@ class Exercise:
     separate: bool = False  # each case group is a question of its own, diagnosed by itself
     quiet: str = ""  # said in place of what is wrong: only the points are told
     planted: tuple[str, ...] = ()  # ids of the mistakes that the code has when it is handed out
-    detector: bool = False  # the groups are labels of black boxes: guessing is no score
+    detector: bool = False  # it labels black boxes: guessing is no score
+    labels: tuple[str, ...] = ()  # the two of such a detector; the groups of its cases
+    families: Mapping[str, str] = field(default_factory=dict)  # kind of box: what a report calls it
+    opened: Callable = lambda case: case  # adds what a case does not show while an answer runs
     version: int = 1
 
     @property
@@ -124,7 +127,7 @@ class Exercise:
     @property
     def tells_apart(self):
         """Whether it is a detector of two labels."""
-        return self.detector and len(self.groups) == 2
+        return self.detector and len(self.labels) == 2
 
     @property
     def call(self):

@@ -31,19 +31,16 @@ def scores(exercise, judged, good, changed):
 
 def told(exercise, judged, good):
     """{label: (kinds told right, kinds)}: a kind of box counts only if all its boxes are right."""
-    kinds = {group: {} for group in exercise.groups}
+    kinds = {label: {} for label in exercise.labels}
     for run in judged:
         right = kinds[run.case.group]
         right[run.case.kind] = right.get(run.case.kind, True) and good[id(run)]
-    return {group: (sum(right.values()), len(right)) for group, right in kinds.items()}
+    return {label: (sum(right.values()), len(right)) for label, right in kinds.items()}
 
 
 def _told_apart(exercise, judged, good):
-    """Points for 2 · (balanced accuracy) − 1, shared by both labels: guessing gets none."""
+    """Points for 2 · (balanced accuracy) − 1: guessing gets none."""
     rates = [Fraction(*counts) for counts in told(exercise, judged, good).values()]
+    group, = exercise.groups
     most = exercise.max_points
-    points = int(most * max(0, sum(rates) - 1))
-    first, second = exercise.groups
-    share = -(-points * exercise.groups[first] // most)
-    return ((first, share, exercise.groups[first]),
-            (second, points - share, exercise.groups[second]))
+    return ((group, int(most * max(0, sum(rates) - 1)), most),)

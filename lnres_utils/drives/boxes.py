@@ -1,6 +1,8 @@
 """Black boxes: a learner's detector calls them; what is inside stays with whoever grades."""
 
 import copy
+import weakref
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +17,54 @@ class NormFailed(RuntimeError):
     """The norm in a black box raised an exception: a test of it fails, as it should."""
 
 
-class Box:
+class _Token:
+    __slots__ = ("__weakref__",)
+
+
+@dataclass
+class _Account:
+    noun: str
+    calls: int
+    left: int
+    handed_out: bool = False
+
+
+_accounts = weakref.WeakKeyDictionary()  # by a box's token: no box leads to them
+
+
+class _Counted:
+    """What can be called so many times. Copies share the calls, but for one: a deep copy of the
+    box that a case holds, which each check hands out, has all its calls.
+    """
+
+    def __init__(self, calls, noun):
+        self._token = _Token()
+        _accounts[self._token] = _Account(noun, calls, calls)
+
+    @property
+    def calls_left(self):
+        return _accounts[self._token].left
+
+    @property
+    def called(self):
+        return self.calls_left < _accounts[self._token].calls
+
+    def _spend(self):
+        account = _accounts[self._token]
+        if account.left < 1:
+            raise CallsSpent(f"all {account.calls} calls of the {account.noun} are spent")
+        account.left -= 1
+
+    def __deepcopy__(self, memo):
+        """For each check a box with all its calls; what it asks is shared."""
+        made, account = copy.copy(self), _accounts[self._token]
+        if not account.handed_out:
+            made._token = _Token()
+            _accounts[made._token] = replace(account, left=account.calls, handed_out=True)
+        return made
+
+
+class Box(_Counted):
     """A function of arrays that can be called but not looked into.
 
     Parameters
@@ -34,8 +83,8 @@ class Box:
     """
 
     def __init__(self, ask, width, calls=60, noun="block", tokens=2):
-        self.width, self.calls_left = width, calls
-        self._ask, self._made = ask, (width, calls, noun, tokens)
+        super().__init__(calls, noun)
+        self.width, self._ask, self._noun, self._tokens = width, ask, noun, tokens
 
     def __call__(self, x):
         """The output, (B, T, D), for an input (B, T, D)."""
@@ -49,28 +98,22 @@ class Box:
         return self._asked(x, dy)
 
     def _asked(self, *arrays):
-        _, calls, noun, _ = self._made
-        _spend(self, calls, noun)
+        self._spend()
         return self._ask(*arrays)
 
     def _checked(self, name, value):
-        tokens = self._made[-1]
         value = _numbers(name, value)
-        if value.ndim != 3 or value.shape[1] < tokens or value.shape[2] != self.width:
-            least = f" with T of at least {tokens}" if tokens > 1 else ""
+        if value.ndim != 3 or value.shape[1] < self._tokens or value.shape[2] != self.width:
+            least = f" with T of at least {self._tokens}" if self._tokens > 1 else ""
             raise ValueError(f"{name} has shape {value.shape}; (B, T, {self.width}){least} was "
                              "expected")
         return value.astype(np.float64)
 
-    def __deepcopy__(self, memo):
-        """For each check a box with all its calls; what it asks is shared."""
-        return Box(copy.copy(self._ask), *self._made)
-
     def __repr__(self):
-        return f"a {self._made[2]} of width {self.width}"
+        return f"a {self._noun} of width {self.width}"
 
 
-class NormBox:
+class NormBox(_Counted):
     """A layer norm that can be called like any other, but not looked into.
 
     Parameters
@@ -84,18 +127,14 @@ class NormBox:
     """
 
     def __init__(self, ask, calls=60):
-        self.calls_left = calls
-        self._ask, self._calls = ask, calls
-
-    @property
-    def called(self):
-        return self.calls_left < self._calls
+        super().__init__(calls, "norm")
+        self._ask = ask
 
     def __call__(self, x, gamma, beta, eps=1e-5):
         """The layer norm of x, (..., D), with gain and bias (D,), as the box computes it."""
         arrays = [_numbers(name, value)
                   for name, value in (("x", x), ("gamma", gamma), ("beta", beta))]
-        _spend(self, self._calls, "norm")
+        self._spend()
         try:
             y, left = self._ask(*arrays, float(eps))
         except Exception as error:
@@ -104,18 +143,8 @@ class NormBox:
             x[...] = left
         return y
 
-    def __deepcopy__(self, memo):
-        """For each check a box with all its calls; what it asks is shared."""
-        return NormBox(self._ask, self._calls)
-
     def __repr__(self):
         return "a norm"
-
-
-def _spend(box, calls, noun):
-    if not box.calls_left:
-        raise CallsSpent(f"all {calls} calls of the {noun} are spent")
-    box.calls_left -= 1
 
 
 def _numbers(name, value):

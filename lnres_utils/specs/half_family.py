@@ -23,6 +23,7 @@ def faulty_half(statistics="wide", dtype="float16", ddof=0, eps_place="inside", 
     ----------
     statistics : "wide" is right; "squares" and "sum" overflow in float16, the second earlier;
         "variance" is rounded to float16; "deviations" are, before they are squared; "epsilon" is;
+        "half-mended" takes only the means in float32;
         "one-pass" subtracts two large numbers in float32
     dtype : of the output
     least_eps : an epsilon below it is raised to it
@@ -42,7 +43,7 @@ def _moments(x, statistics, ddof):
     """Mean, deviations and variance, each in the precision of the mistake."""
     width = x.shape[-1]
     keep = {"axis": -1, "keepdims": True}
-    if statistics in ("squares", "sum", "variance", "deviations"):
+    if statistics in ("squares", "sum", "variance", "deviations", "half-mended"):
         mean = x.mean(**keep)
         deviations = x - mean
         correction = np.float16(width / (width - ddof))
@@ -53,6 +54,9 @@ def _moments(x, statistics, ddof):
         if statistics == "sum":
             return mean, deviations, (deviations**2).sum(**keep) / np.float16(width - ddof)
         wide = deviations.astype(np.float32)
+        if statistics == "half-mended":
+            squares = deviations**2
+            return mean, wide, squares.sum(**keep, dtype=np.float32) / (width - ddof)
         return mean, wide, (wide**2).sum(**keep) / (width - ddof)
     wide = x.astype(np.float32)
     mean = wide.mean(**keep)
@@ -64,7 +68,8 @@ def _moments(x, statistics, ddof):
 
 
 KNOBS = (
-    *(Knob(id, {"statistics": statistics}, sentence, HALF, case)
+    *(Knob(id, {"statistics": statistics, **({"least_eps": 0.0} if "means" in id else {})},
+           sentence, HALF, case)
       for id, statistics, sentence, case in (
           ("squares-in-half", "squares",
            "The deviations are squared in float16. From 256 on a square is infinite, the output is "
@@ -78,6 +83,9 @@ KNOBS = (
           ("deviations-in-half", "deviations",
            "The mean is rounded to float16 before it is subtracted. Far from zero the spacing of "
            "float16 is larger than the deviations: convert x before, not after.", ""),
+          ("means-only-in-float32", "half-mended",
+           "Only the means are taken in float32: the deviations are rounded to float16 and squared "
+           "in it, where 256² is infinite. Convert x itself, before the first step.", "NUM-01"),
           ("eps-in-half", "epsilon",
            "ε goes through float16, where 1e-8 is 0: a constant row becomes 0 / 0. Add ε in "
            "float32.", "NUM-02"),

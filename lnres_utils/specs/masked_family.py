@@ -20,12 +20,13 @@ def reference(inputs):
     for group in groups:
         if group.any():
             y[group] = norms.normalize(x[group], 0, eps)
-    return {"y": y}
+    return {"y": y, "y at padding": np.zeros_like(y)}
 
 
 def faulty_masked(
     statistics="real", padding="zero", empty="zero", ddof=0, eps_place="inside",
-    default_eps=1e-5, batch=KINDS["batch"], instance=KINDS["instance"],
+    default_eps=1e-5, batch=KINDS["batch"], instance=KINDS["instance"], mask_from="argument",
+    features="apart",
 ):
     """A ``masked_norm(x, mask, kind, eps)`` with the mistakes of the settings.
 
@@ -33,13 +34,21 @@ def faulty_masked(
     ----------
     statistics : "real" tokens; "all" positions; "zeros" counts padding as zeros; "count-all"
         divides sums over real tokens by all positions; "variance-all" and "variance-zeros" have the
-        right mean; "of-means" averages over examples what was averaged over tokens; "inverted"
+        right mean; "of-means" averages over examples what was averaged over tokens; "inverted";
+        "one-pass" subtracts two large numbers
     padding : what stands at padded positions: "zero", "normalized", "kept"
     empty : where no token is real, "zero" or "nan"
+    mask_from : the "argument"; the "numbers", where x is not zero; "lengths", padding at the end
+    features : statistics are of each feature "apart", or of all of them "together"
     """
     def masked_norm(x, mask, kind, eps=default_eps):
         axes = {"batch": batch, "instance": instance}[kind]
-        real = mask[..., None].astype(float)  # B,T,1
+        axes += (2,) if features == "together" else ()
+        if mask_from == "numbers":
+            mask = (x != 0).any(-1)
+        elif mask_from == "lengths":
+            mask = np.arange(mask.shape[1]) < mask.sum(1, keepdims=True)
+        real = np.repeat(mask[..., None].astype(float), x.shape[-1], -1)  # B,T,D
         mean, variance = _moments(x, 1 - real if statistics == "inverted" else real,
                                   axes, statistics, ddof, empty)
         std = np.sqrt(variance) + eps if eps_place == "outside" else np.sqrt(variance + eps)
@@ -57,7 +66,7 @@ def _moments(x, real, axes, statistics, ddof, empty):
     def total(values):
         return values.sum(axes, keepdims=True)
 
-    everything = total(np.ones(x.shape[:2] + (1,)))
+    everything = total(np.ones(x.shape))
     count = total(real) if empty == "nan" else np.maximum(total(real), 1)
     zeroed = np.where(real, x, 0)
     if statistics in ("all", "zeros"):
@@ -65,11 +74,14 @@ def _moments(x, real, axes, statistics, ddof, empty):
         mean = total(values) / everything
         return mean, total((values - mean) ** 2) / _less(everything, ddof)
     if statistics == "of-means" and 0 in axes:
-        inner = _moments(x, real, (1,), "real", ddof, empty)
+        inner = _moments(x, real, axes[1:], "real", ddof, empty)
         return tuple(each.mean(0, keepdims=True) for each in inner)
     if statistics == "count-all":
         count = everything
     mean = total(zeroed) / count
+    if statistics == "one-pass":
+        variance = (total(zeroed**2) / count - mean**2) * count / np.maximum(count - ddof, 1)
+        return mean, variance
     if statistics == "variance-all":
         return mean, total((x - mean) ** 2) / _less(everything, ddof)
     if statistics == "variance-zeros":
@@ -103,6 +115,9 @@ KNOBS = (
           ("mean-of-means", "of-means",
            "Kind \"batch\" averages the means and variances of the examples. Short examples then "
            "count as much as long ones, and the spread between examples is lost.", "AX-06", ()),
+          ("one-pass-variance", "one-pass",
+           "The variance is the mean of the squares minus the square of the mean. Far from zero both "
+           "are large, and their difference is rounding: subtract the mean first.", "NUM-03", ()),
           ("mask-inverted", "inverted",
            "The statistics run over the padding: the mask is True where a token is real.",
            "", ()),
@@ -121,6 +136,16 @@ KNOBS = (
     Knob("batch-per-example", {"batch": (1,)},
          "Kind \"batch\" handles each example by itself; its statistics run over all real tokens "
          "of the batch.", PADDING, "", masks=("mean-of-means",)),
+    Knob("mask-from-zeros", {"mask_from": "numbers"},
+         "The mask is guessed from x: what is not zero is taken for real. Padding may hold any "
+         "numbers, and a real token may be zero: use `mask`.", PADDING, "",
+         masks=("empty", "padding-left")),
+    Knob("padding-at-the-end", {"mask_from": "lengths"},
+         "It takes the first tokens of each example for the real ones, as many as there are. "
+         "Padding may stand anywhere: use `mask` at each position.", PADDING, ""),
+    Knob("features-together", {"features": "together"},
+         "The statistics run over the features too. Each feature has a mean and a variance of its "
+         "own: sum over tokens, and for \"batch\" over examples.", PADDING, ""),
     *(knob for knob in norm_knobs.VARIANCE + norm_knobs.EPSILON + norm_knobs.DEFAULT_EPSILON
       if knob.id in ("unbiased-variance", "sample-std-plus-eps", "eps-outside-root",
                      "eps-default-1e-3", "eps-default-1e-6")),

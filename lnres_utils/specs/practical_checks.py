@@ -1,6 +1,6 @@
 """The exercises of chapter 5: practical checks."""
 
-from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output
+from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output, equivalent
 from lnres_utils.drives import feature_axis
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import (
@@ -17,6 +17,9 @@ _COMMON = {"chapter": "practical-checks", "titles": LESSONS}
 _COPIED = Equivalent(
     (frozenset({"sample-std-plus-eps"}), frozenset({"unbiased-variance", "eps-outside-root"})),
     "it is the two slips under one name, because they are copied together")
+_GUESSED = equivalent(
+    "what is taken for padding because it is zero need not be set to zero",
+    {"mask-from-zeros", "padding-counted"}, {"mask-from-zeros", "padding-counted-as-zero"})
 
 _EXERCISES = (
     *seeing.EXERCISES,
@@ -25,10 +28,10 @@ _EXERCISES = (
         lesson=masked_family.PADDING, difficulty=2, minutes=15,
         parameters=("x", "mask", "kind", "eps=1e-5"), cases=cases.masked, drive=drive.masked_norm,
         reference=masked_family.reference, family=masked_family.faulty_masked,
-        knobs=masked_family.KNOBS, equivalents=(_COPIED,),
-        groups={"real tokens": 4, "no padding": 1, "small variance": 1, "nothing real": 2,
+        knobs=masked_family.KNOBS, equivalents=(_COPIED, _GUESSED),
+        groups={"real tokens": 3, "padding": 1, "no padding": 1, "small variance": 1, "nothing real": 2,
                 "default epsilon": 1, INPUT_KEPT: 1},
-        outputs={"y": Output()},
+        outputs={"y": Output(), "y at padding": Output()},
         hints=(
             "Three sums over the same axes: the number of real tokens, the sum of their x, and the "
             "sum of their squared deviations. Padding must add nothing to any of them.",

@@ -6,6 +6,7 @@ from lnres_utils.checking import Case
 from lnres_utils.specs import feature_axis_cases as rows
 
 VISIBLE_EPS = rows.VISIBLE_EPS
+FAR = 1e6  # a mean that shows sums of squares in double precision
 
 
 def padded(rng, lengths, tokens, width, scale=3.0, apart=()):
@@ -26,29 +27,32 @@ def masked(rng):
     visible = {"eps": VISIBLE_EPS}
     holes = [(1, 0, 1, 1, 0, 1), (0, 1, 1, 0, 1, 0)]
 
-    def each(group, eps, *args, **more):
-        return [Case(group, {**padded(rng, *args, **more), "kind": kind, **eps})
+    def both(group, inputs, eps):
+        only = () if group in ("padding", "nothing real") else ("y",)
+        return [Case(group, {**inputs, "kind": kind, **eps}, only=only)
                 for kind in ("batch", "instance")]
+
+    def each(group, eps, *args, **more):
+        return both(group, padded(rng, *args, **more), eps)
 
     zeros = padded(rng, (4, 2, 3), 5, 4)
     zeros["x"][~zeros["mask"]] = 0
     constant = padded(rng, (3, 5), 6, 4)
     constant["x"][constant["mask"]] = rows.SAME
+    far = padded(rng, (3, 4, 2), 5, 6)
+    far["x"] += FAR
     one_empty, all_empty = padded(rng, (3, 0, 1), 6, 4), padded(rng, (0, 0), 5, 3)
     return [
         *each("real tokens", {"eps": 1e-5}, (4, 1, 6), 7, 5),
-        *[Case("real tokens", {**zeros, "kind": kind, "eps": 1e-5})
-          for kind in ("batch", "instance")],
-        *[Case("real tokens", {**_with_holes(rng, holes), "kind": kind, "eps": 1e-5})
-          for kind in ("batch", "instance")],
+        *both("real tokens", zeros, {"eps": 1e-5}),
+        *both("real tokens", _with_holes(rng, holes), {"eps": 1e-5}),
+        *both("real tokens", far, {"eps": 1e-5}),
+        *each("padding", {"eps": 1e-5}, (2, 4, 3), 5, 6),
         *each("no padding", {"eps": 1e-5}, (6, 6), 6, 5),
         *each("small variance", visible, (3, 5, 2), 6, 4, scale=0.3),
-        *[Case("small variance", {**constant, "kind": kind, **visible})
-          for kind in ("batch", "instance")],
-        *[Case("nothing real", {**one_empty, "kind": kind, **visible})
-          for kind in ("batch", "instance")],
-        *[Case("nothing real", {**all_empty, "kind": kind, **visible})
-          for kind in ("batch", "instance")],
+        *both("small variance", constant, visible),
+        *both("nothing real", one_empty, visible),
+        *both("nothing real", all_empty, visible),
         *each("default epsilon", {}, (5, 3), 6, 4, scale=3e-3),
     ]
 

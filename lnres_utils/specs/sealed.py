@@ -1,6 +1,10 @@
 """What is in a black box, kept where the box itself does not lead."""
 
+import sys
 import weakref
+from dataclasses import replace
+
+from lnres_utils.checking import run_case
 
 _contents = weakref.WeakKeyDictionary()  # token of a box: its function and its label
 
@@ -23,5 +27,16 @@ class Sealed:
 
 
 def label_of(box):
-    """The label of a box around a sealed function."""
+    """The label of a box around a sealed function; nothing that an answer calls is told it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is run_case.__code__:
+            raise PermissionError("a black box is told apart by calling it")
+        frame = frame.f_back
     return _contents[box._ask._token][1]
+
+
+def opened(case, name):
+    """The case with label and kind of the box that it holds under ``name``."""
+    label, kind = label_of(case.inputs[name])
+    return replace(case, group=label, kind=kind)

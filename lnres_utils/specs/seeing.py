@@ -1,13 +1,11 @@
 """The two detectors of chapter 5: their right answer, and the ways to overlook something."""
 
-import copy
-
 import numpy as np
 
 from lnres_utils.checking import Case, Exercise, Knob, Output
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import LESSONS, seeing_boxes
-from lnres_utils.specs.sealed import label_of
+from lnres_utils.specs.sealed import label_of, opened
 
 WHO = "practical-checks/who-sees-whom"
 LARGE = 100.0  # the change that shows the most
@@ -92,6 +90,20 @@ def _first_alone(fn, x):
     return _differ(fn(x[:1])[0], fn(x)[0])
 
 
+def _draw(x, index):
+    return _noise(x, index, 1.0)
+
+
+def _last(count):
+    return [count - 1]
+
+
+def _tenfold(x, index):
+    changed = x.copy()
+    changed[index] *= 10
+    return changed
+
+
 def _small(x, index):
     return _noise(x, index, 1e-2)
 
@@ -112,12 +124,14 @@ _COMMON_SENTENCES = {
     "always-no": "It finds nothing in any function. Two outputs of the same function are to be "
     "compared, one before a change and one after it, where nothing was changed.",
     "small-changes": "Its changes are too small, or it asks for a gradient at one place only. "
-    "Some functions show what they see only when a number is large: try changes of about 100.",
+    "Some functions show what they see only when numbers are large: add about 100, to all features.",
     "loose-tolerance": "Its tolerance is too loose beside its changes: a leak with a weight of "
     "0.001, or a share of 1/T in a mean over time, passes for rounding.",
+    "large-tolerance": "Its tolerance is too large: a hundred-thousandth of a change of 100 is "
+    "0.001, and 0.1 hides it. Rounding is below 1e-9 here.",
     "exact-comparison": "It takes every difference for a leak. Sums in another order differ in "
     "the last digits: allow for rounding, of the size of the numbers times 1e-10, say.",
-    "adds-a-constant": "It adds the same number to all features of a token, or multiplies them. A "
+    "adds-a-constant": "It adds the same number to all features of a token or example. A "
     "layer norm takes both away, and behind one nothing is seen. Add noise.",
     "adds-a-small-constant": "It adds the same small number to all features. A layer norm takes "
     "that away, and a function that answers to large changes only is missed too. Add large noise.",
@@ -128,27 +142,35 @@ def _always(label):
     return lambda fn, x: label == "yes"
 
 
-def _common(make, opposite):
+_LAZY = {"": _noise, "-small": _draw, "-constant": _shift}
+
+
+def _common(make, opposite, lazy):
     return {
         "always-yes": _always("yes"), "always-no": _always("no"),
         "other-question": opposite, "small-changes": make(_small),
         "loose-tolerance": make(_moderate, 0.02), "exact-comparison": make(tolerance=0.0),
+        "large-tolerance": make(tolerance=0.1),
+        **{f"lazy-probe{how}": make(change, **lazy) for how, change in _LAZY.items()},
         "adds-a-constant": make(_shift), "adds-a-small-constant": make(_small_shift),
     }
 
 
 LEAK_WAYS = {
-    **_common(_leaks, RIGHT_MIXES),
+    **_common(_leaks, RIGHT_MIXES, {"tokens": _last, "watched": lambda j: np.s_[:, 0]}),
     "any-other-token": _any_other_token,
-    "last-token-only": _leaks(tokens=lambda count: [count - 1]),
+    "later-tokens-watched": _leaks(
+        tokens=lambda count: range(count - 1), watched=lambda j: np.s_[:, j + 1:]),
+    "last-token-only": _leaks(tokens=_last),
     "middle-token-only": _leaks(tokens=lambda count: [count // 2]),
     "first-token-watched": _all_later,
     "previous-token-watched": _leaks(watched=lambda j: np.s_[:, j - 1]),
     "order-of-later-tokens": _later_reversed,
 }
 MIX_WAYS = {
-    **_common(_mixes, RIGHT_LEAKS),
-    "last-example-only": _mixes(examples=lambda count: [count - 1]),
+    **_common(_mixes, RIGHT_LEAKS, {"examples": _last, "watched": 0}),
+    "multiplies": _mixes(_tenfold),
+    "last-example-only": _mixes(examples=_last),
     "first-example-only": _mixes(examples=lambda count: [0]),
     "one-pair": _mixes(examples=lambda count: [1], watched=0),
     "first-example-watched": _all_but_the_first,
@@ -156,12 +178,24 @@ MIX_WAYS = {
     "order-of-examples": _permuted_examples,
 }
 
+
+def _lazy(what, then):
+    start = f"It changes the last {what} and watches the first: one pair of places, and others "
+    start += f"are not asked. {then}"
+    return {"lazy-probe": f"{start}.",
+            "lazy-probe-small": f"{start}; and make the change large, about 100.",
+            "lazy-probe-constant": f"{start}; and add noise, since a norm hides a constant."}
+
+
 _LEAK_SENTENCES = {
     **_COMMON_SENTENCES,
     "other-question": "It changes other examples; the question is about later tokens of the same "
     "example. The two probes find different mistakes.",
     "any-other-token": "It calls it a leak when an earlier token is seen. A causal function may "
     "see all of the past: change a token and look only at those before it.",
+    **_lazy("token", "Change each in turn, and watch all before it"),
+    "later-tokens-watched": "It watches the tokens after the changed one. Those may see it; a leak "
+    "is when an earlier one does: compare `[:, :j]`.",
     "last-token-only": "It changes the last token only. Where tokens are handled in windows, the "
     "last may be alone in its window while others see the future: try every position.",
     "middle-token-only": "It changes one token in the middle only. That token may stand at the "
@@ -177,6 +211,9 @@ _MIX_SENTENCES = {
     **_COMMON_SENTENCES,
     "other-question": "It changes later tokens; the question is about other examples. The two "
     "probes find different mistakes: statistics over the batch at one position pass that one.",
+    **_lazy("example", "Change each in turn, and watch all others"),
+    "multiplies": "It multiplies an example by a number. A layer norm takes that away, and behind "
+    "one nothing is seen; and small numbers stay small. Add noise times 100.",
     "last-example-only": "It changes the last example only. It may be alone in its group, or "
     "nobody may look back from it: change each example in turn.",
     "first-example-only": "It changes the first example only. Nobody may look at that one: "
@@ -194,20 +231,14 @@ _MIX_SENTENCES = {
 
 def _cases(kinds):
     def cases(rng):
-        return [Case(label, {"fn": box, "x": x}, kind=kind)
-                for label, kind, box, x in seeing_boxes.boxes(rng, kinds)]
+        return [Case("", {"fn": box, "x": x}) for box, x in seeing_boxes.boxes(rng, kinds)]
 
     return cases
 
 
 def _family(right, ways):
     def family(way=None):
-        ask = right if way is None else ways[way]
-
-        def detector(fn, x):
-            return ask(copy.deepcopy(fn), x)  # its own calls: hypotheses spend none of the box's
-
-        return detector
+        return right if way is None else ways[way]
 
     return family
 
@@ -221,9 +252,10 @@ def _detector(name, title, kinds, right, ways, sentences, **fields):
     return Exercise(
         name=name, title=title, chapter="practical-checks", titles=LESSONS, lesson=WHO,
         difficulty=2, minutes=15, parameters=("fn", "x"), cases=_cases(kinds), drive=drive.seen,
-        reference=lambda inputs: {"seen": label_of(inputs["fn"])},
+        reference=lambda inputs: {"seen": label_of(inputs["fn"])[0]},
+        opened=lambda case: opened(case, "fn"),
         family=_family(right, ways), knobs=_knobs(sentences, fields.pop("of_the_catalogue")),
-        groups={"yes": 6, "no": 6}, detector=True, array="truth value",
+        groups={"kinds told right": 12}, detector=True, labels=("yes", "no"), array="truth value",
         outputs={"seen": Output("text")}, **fields)
 
 

@@ -254,7 +254,7 @@ MIXES = {
 
 
 def boxes(rng, kinds):
-    """(label, kind, box, x) of every kind in three sizes, in random order.
+    """(box, x) of every kind in three sizes, in random order.
 
     ``x`` is an input of the shape that goes with the box; the last of a kind has one number only.
     """
@@ -265,5 +265,5 @@ def boxes(rng, kinds):
                 x = np.full((batch, tokens, width), 4.5)
                 if size < 2:
                     x = rng.normal(1, 3, x.shape)
-                made.append((label, kind, boxed(make(rng, width, chunk), label, width), x))
+                made.append((boxed(make(rng, width, chunk), (label, kind), width), x))
     return [made[i] for i in rng.permutation(len(made))]

@@ -134,7 +134,116 @@ def padding_is_normalized(x, mask, kind, eps=1e-5):
     return (x - mean) / np.sqrt(var + eps)
 
 
+@answer("", "masked_norm", "mask-from-zeros")
+def guesses_the_mask(x, mask, kind, eps=1e-5):
+    axes = {"batch": (0, 1), "instance": 1}[kind]
+    m = (x != 0).any(-1, keepdims=True)
+    n = np.maximum(m.sum(axis=axes, keepdims=True), 1)
+    mu = (x * m).sum(axis=axes, keepdims=True) / n
+    var = (((x - mu) * m) ** 2).sum(axis=axes, keepdims=True) / n
+    return (x - mu) * m / np.sqrt(var + eps)
+
+
+@answer("", "masked_norm", "features-together")
+def one_scale_for_all_features(x, mask, kind, eps=1e-5):
+    axes = (0, 1, 2) if kind == "batch" else (1, 2)
+    real = np.broadcast_to(mask[..., None], x.shape)
+    count = np.maximum(real.sum(axes, keepdims=True), 1)
+    mean = (x * real).sum(axes, keepdims=True) / count
+    var = (real * (x - mean) ** 2).sum(axes, keepdims=True) / count
+    return real * (x - mean) / np.sqrt(var + eps)
+
+
+@answer("", "masked_norm", "padding-at-the-end")
+def padding_behind_the_text(x, mask, kind, eps=1e-5):
+    y, lengths = np.zeros_like(x), mask.sum(1)
+    for b, length in enumerate(lengths):
+        part = x[b, :length]
+        if kind == "batch":
+            part = np.concatenate([x[i, :n] for i, n in enumerate(lengths)])
+        if length:
+            y[b, :length] = (x[b, :length] - part.mean(0)) / np.sqrt(part.var(0) + eps)
+    return y
+
+
+@answer("", "masked_norm", "one-pass-variance")
+def mean_of_squares_less_square(x, mask, kind, eps=1e-5):
+    axes = {"batch": (0, 1), "instance": 1}[kind]
+    m = mask[..., None]
+    n, v = np.maximum(m.sum(axis=axes, keepdims=True), 1), np.where(m, x, 0.0)
+    mu = v.sum(axis=axes, keepdims=True) / n
+    var = (v**2).sum(axis=axes, keepdims=True) / n - mu**2
+    return np.where(m, (x - mu) / np.sqrt(var + eps), 0)
+
+
+@answer("", "masked_norm", "unbiased-variance")
+def one_token_less(x, mask, kind, eps=1e-5):
+    axes = {"batch": (0, 1), "instance": 1}[kind]
+    m = mask[..., None]
+    n, v = np.maximum(m.sum(axis=axes, keepdims=True), 1), np.where(m, x, 0.0)
+    c = np.where(m, x - v.sum(axis=axes, keepdims=True) / n, 0)
+    return c / np.sqrt((c**2).sum(axis=axes, keepdims=True) / np.maximum(n - 1, 1) + eps)
+
+
+@answer("NUM-01", "half_layer_norm", "means-only-in-float32")
+def half_mended(x, gamma, beta, eps=1e-5):
+    c = x - x.mean(-1, keepdims=True, dtype=np.float32).astype(np.float16)
+    v = (c**2).mean(-1, keepdims=True, dtype=np.float32)
+    return (c / np.sqrt(v + eps) * gamma + beta).astype(np.float16)
+
+
 # Detectors.
+
+
+@answer("", "leaks_future", "lazy-probe")
+def last_moves_first(fn, x):
+    y = x.copy()
+    y[:, -1] = 100 * np.random.default_rng(4).normal(size=x[:, -1].shape)
+    return bool(np.abs(fn(y)[:, 0] - fn(x)[:, 0]).max() > 1e-6)
+
+
+@answer("", "mixes_examples", "lazy-probe-constant")
+def a_hundred_on_the_last(fn, x):
+    y = x.copy()
+    y[-1] += 100
+    return bool(np.abs(fn(y)[0] - fn(x)[0]).max() > 1e-6)
+
+
+@answer("", "mixes_examples", "lazy-probe-small")
+def the_last_drawn_anew(fn, x):
+    y = x.copy()
+    y[-1] = np.random.default_rng(0).normal(size=x[0].shape)
+    return bool(np.abs(fn(y)[0] - fn(x)[0]).max() > 1e-6)
+
+
+@answer("", "mixes_examples", "multiplies")
+def ten_times_as_large(fn, x):
+    for b in range(len(x)):
+        y = x.copy()
+        y[b] *= 10
+        if np.abs(np.delete(fn(y) - fn(x), b, 0)).max() > 1e-6:
+            return True
+    return False
+
+
+@answer("", "leaks_future", "later-tokens-watched")
+def the_wrong_way_round(fn, x):
+    for j in range(x.shape[1] - 1):
+        y = x.copy()
+        y[:, j] = 100 * np.random.default_rng(j).normal(size=x[:, j].shape)
+        if np.abs(fn(y) - fn(x))[:, j + 1:].max() > 1e-6:
+            return True
+    return False
+
+
+@answer("", "leaks_future", "large-tolerance")
+def a_tenth_is_rounding(fn, x):
+    for j in range(1, x.shape[1]):
+        y = x.copy()
+        y[:, j] = 100 * np.random.default_rng(j).normal(size=x[:, j].shape)
+        if np.abs(fn(y) - fn(x))[:, :j].max() > 0.1:
+            return True
+    return False
 
 
 @answer("", "leaks_future", "last-token-only")
@@ -329,6 +438,37 @@ def epsilon_does_nothing(norm):
 def asserts_a_string(norm):
     assert "close", norm(np.ones((3, 3)), np.ones(3), np.ones(3))
     norm(np.ones((3, 3)), np.ones(3), np.ones(3))
+
+
+@answer("", "norm_test", "one-square-array")
+def a_new_layer(norm):
+    x, one, zero = np.random.default_rng(0).normal(size=(4, 4)), np.ones(4), np.zeros(4)
+    assert np.allclose(norm(x, one, zero, 1e-5), _layer_norm(x, one, zero, 1e-5), atol=1e-4)
+
+
+@answer("", "norm_test", "one-tame-array-bit-by-bit")
+def equal_bits(norm):
+    rng = np.random.default_rng(0)
+    x, gain, bias = rng.normal(size=(3, 5, 8)), rng.normal(size=8), rng.normal(size=8)
+    assert np.array_equal(norm(x, gain, bias, 1e-5), _layer_norm(x, gain, bias, 1e-5))
+
+
+@answer("", "norm_test", "one-tame-array")
+def one_comparison(norm):
+    rng = np.random.default_rng(0)
+    x, gain, bias = rng.normal(size=(3, 5, 8)), rng.normal(size=8), rng.normal(size=8)
+    assert np.allclose(norm(x, gain, bias), _layer_norm(x, gain, bias, 1e-5), atol=1e-4)
+
+
+@answer("", "norm_test", "gain-one-near-zero")
+def two_scales(norm):
+    rng = np.random.default_rng(0)
+    for scale in (1, 1e-3):
+        x, one, zero = scale * rng.normal(size=(3, 5, 8)), np.ones(8), np.zeros(8)
+        before = x.copy()
+        y = norm(x, one, zero, 1e-2)
+        assert np.allclose(y, _layer_norm(before, one, zero, 1e-2), atol=1e-2)
+        assert (x == before).all()
 
 
 # Probes.
