@@ -11,7 +11,7 @@ import pytest
 from conftest import checked
 from test_choices import QUESTION, ROOT
 
-from lnres_utils import norms
+from lnres_utils import norms, specs
 from lnres_utils.specs.probe_choices import BELIEFS, LESSON, RIGHT
 
 B, T, D = 4, 9, 6
@@ -223,3 +223,15 @@ def test_the_notebook_asks_the_questions_of_the_key():
 @pytest.mark.parametrize("letter", "abcd")
 def test_one_letter_throughout_gets_few_points(letter):
     assert checked("choose_probe", lambda: dict.fromkeys(RIGHT, letter)).points <= 2
+
+
+@pytest.mark.parametrize("name", ["choose_probe", "concepts_after"])
+def test_letters_that_are_missing_show_no_right_one(name):
+    exercise = specs.get(name)
+    for case in exercise.cases(np.random.default_rng(0)):
+        (question, right), = exercise.reference(case.inputs).items()
+        wrong = "a" if right != "a" else "b"
+        report = checked(name, lambda question=question, wrong=wrong: {question: wrong})
+        assert "not finished" in report.reason
+        assert report.evidence.given == report.evidence.expected == ""
+        assert "was expected" not in report.text and "expected" not in report.text

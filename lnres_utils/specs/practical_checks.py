@@ -29,8 +29,8 @@ _EXERCISES = (
         parameters=("x", "mask", "kind", "eps=1e-5"), cases=cases.masked, drive=drive.masked_norm,
         reference=masked_family.reference, family=masked_family.faulty_masked,
         knobs=masked_family.KNOBS, equivalents=(_COPIED, _GUESSED),
-        groups={"real tokens": 3, "padding": 1, "no padding": 1, "small variance": 1, "nothing real": 2,
-                "default epsilon": 1, INPUT_KEPT: 1},
+        groups={"real tokens": 3, "padding": 1, "no padding": 1, "small variance": 1,
+                "nothing real": 2, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output(), "y at padding": Output()},
         hints=(
             "Three sums over the same axes: the number of real tokens, the sum of their x, and the "
