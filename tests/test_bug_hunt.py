@@ -109,7 +109,7 @@ def _x():
 def _asks(part, check):
     def fires(names):
         model = _model(names)
-        report = audit(part(model, names), _x(), causal=True, checks=[check])
+        report = audit(part(model, names), _x(), causal=True, padded=True, checks=[check])
         return report[check].verdict == "problem"
 
     return fires
@@ -197,8 +197,8 @@ def test_no_check_of_the_course_fires_on_the_mended_model():
     model = _model(names)
     block = model.stack.blocks[0]
     for part in (model.stack, block, block.norm1, block.attention, block.feed_forward):
-        assert not audit(part, _x(), causal=True).problems, part
-    assert not audit(_pooled(model, names), _x()).problems
+        assert not audit(part, _x(), causal=True, padded=True).problems, part
+    assert not audit(_pooled(model, names), _x(), padded=True).problems
     for part, exercise in (("LayerNorm", "LayerNorm"), ("Block", "PreNormBlock"),
                            ("Stack", "PreNormStack"), ("initialize", "depth_scaled_init")):
         report = checked(exercise, names[part])
@@ -218,13 +218,13 @@ REMOVED = {  # what is taken out: (texts of the solution and what stands there, 
                       {"own norms", "final norm"}),
     "dropout": ([("self.dropout = nn.Dropout(dropout)", "self.dropout = nn.Identity()")],
                 {"dropout"}),
-    "attention": ([("mixed = scores.softmax(-1) @ value", "mixed = value")], {"causality"}),
+    "attention": ([("mixed = scores.softmax(-1) @ value", "mixed = value")], {"attention"}),
     "the skips": ([("x = x + self.dropout(", "x = self.dropout("),
                    ("return x + self.dropout(", "return self.dropout(")],
                   {"skip"}),
     "the block": ([("        return x + self.dropout(self.feed_forward(self.norm2(x)))",
                     "        return torch.zeros_like(x)")],
-                  {"skip", "dropout", "causality"}),
+                  {"skip", "dropout", "attention"}),
     "the initialization": ([("        initialize(self, depth)", "")], {"initialization"}),
     "the mean": ([("return kept.sum(1) / real.sum(1, keepdim=True).clamp(min=1)",
                    "return hidden[:, 0]")],
@@ -239,6 +239,57 @@ def test_what_is_removed_is_not_mended(what):
     missed = {group for group, points, _ in report.scores if not points}
     assert missed >= lost and report.outcome in ("wrong", "raised")
     assert missed - lost <= {"own norms", "dropout", "half precision"}
+
+
+MASK = 'scores.masked_fill(later, float("-inf"))'
+BY_ROOT = " / key.shape[-1] ** 0.5"
+MASKS = [(f"{how} {number}", [(MASK, source.format(number))], "attention", "finite-mask")
+         for number in ("-20", "-100", "-1000", "-1e4", "-1e5")
+         for how, source in (("filled with", "scores.masked_fill(later, {})"),
+                             ("plus", "scores + later * {}"))]
+NOT_MENDED = [  # what else may be done to the mended model: (what, texts, group lost, name or None)
+    *MASKS,
+    ("a number too weak for any score", [(MASK, "scores - 3 * later")], "attention", None),
+    ("renormalized behind the softmax", [
+        (MASK, "scores"),
+        ("scores.softmax(-1) @", "F.normalize(scores.softmax(-1) * ~later, 1, -1, 0) @")],
+     "attention", None),
+    ("not divided", [(BY_ROOT, "")], "attention", "scores-not-divided"),
+    ("divided by d", [(BY_ROOT, " / key.shape[-1]")], "attention", "scores-divided-by-d"),
+    ("divided by the root of D", [(BY_ROOT, " / x.shape[-1] ** 0.5")], "attention", None),
+    ("final gain frozen", [("self.final_norm = LayerNorm(width)",
+                            "self.final_norm = LayerNorm(width).requires_grad_(False)")],
+     "final norm", "final-gain-frozen"),
+    ("one bias frozen", [("self.dropout = nn.Dropout(dropout)",
+                          "self.dropout = nn.Dropout(dropout)\n"
+                          "        self.norm2.bias.requires_grad = False")], "own norms", None),
+    ("root detached", [("(variance + self.eps).sqrt()", "(variance + self.eps).sqrt().detach()")],
+     "epsilon", "root-detached"),
+    ("mean detached", [("values - values.mean(axes, keepdim=True)",
+                        "values - values.mean(axes, keepdim=True).detach()")], "epsilon", None),
+    ("epsilon twice", [("(variance + self.eps).sqrt()",
+                        "((variance + self.eps).sqrt() + self.eps)")], "epsilon",
+     "epsilon-twice"),
+    ("bfloat16 left", [("torch.promote_types(x.dtype, torch.float32)",
+                        "torch.float32 if x.dtype == torch.float16 else x.dtype")],
+     "half precision", "squares-in-bfloat16"),
+]
+
+
+@pytest.mark.parametrize(("pairs", "group", "name"), [row[1:] for row in NOT_MENDED],
+                         ids=[row[0] for row in NOT_MENDED])
+def test_a_new_fault_in_place_of_the_old_one_costs_its_points(pairs, group, name, cases):
+    report = judge(SPEC, model_of(replaced(MENDED, *pairs)), rng_of(SPEC), cases)
+    assert report.points == 18 and f"Not right yet: {group}." in report.text
+    named = [mistake.id for mistake in report.mistakes]
+    assert named == [name] if name else group in report.reason
+
+
+def test_gains_frozen_everywhere_cost_both_questions():
+    report = checked(NAME, model_of(replaced(MENDED, (
+        "nn.Parameter(torch.ones(width))", "nn.Parameter(torch.ones(width), requires_grad=False)"))))
+    assert report.points == 16
+    assert [each.id for each in report.mistakes] == ["own-gains-frozen", "final-gain-frozen"]
 
 
 class Bare(nn.Module):

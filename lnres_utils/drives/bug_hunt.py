@@ -12,7 +12,11 @@ from lnres_utils.drives.tensors import array, output
 
 VOCABULARY, LENGTH, PAD = 11, 8, 0
 PARTS = ("attention", "feed_forward")  # of a block; the last linear map of each is its `output`
-NEAR = 1e-9
+HEADS = 2
+NEAR = 1e-7
+STEEP = 100  # times the gradient at rows of that size is about 1
+EIGHT_BITS = 9e-4  # half of what statistics in bfloat16 cost, twice what its output alone does
+BROKEN = 2  # where NaN comes out, and nobody knows what is seen
 LEVELS = 9  # more than this many different numbers are not told one by one
 
 
@@ -28,7 +32,7 @@ def tiny_transformer(answer, inputs):
 
     torch.default_generator.manual_seed(inputs["seed"])
     with double_precision():
-        model = built(answer(VOCABULARY, LENGTH, inputs["width"], 2, inputs["depth"],
+        model = built(answer(VOCABULARY, LENGTH, inputs["width"], HEADS, inputs["depth"],
                              inputs.get("dropout", 0.0)))
         model.eval()
         _runs(model)
@@ -116,13 +120,32 @@ def _statistics(model, blocks, inputs):
 
 
 def _epsilon(model, blocks, inputs):
-    """The size of the norms' outputs for small rows, beside that for the same rows made large."""
+    """What the norms add to the variance of small rows, in units of 1e-5.
+
+    That is seen from the sizes of what comes out for them, and for the same rows made large.
+    """
     import torch
 
     x = torch.from_numpy(inputs["x"])
-    sizes = [_norms(model, blocks, factor * x).square().mean(-1).sqrt()
-             for factor in (1.0, 1e6)]
-    return {"share": array((sizes[0] / sizes[1])[..., 0])}
+    small, large = (_norms(model, blocks, factor * x).square().mean(-1) for factor in (1.0, 1e6))
+    variance = x.var(-1, correction=0)
+    return {"epsilon": array((variance * (1 / small - 1 / large))[..., 0]) / 1e-5}
+
+
+def _gradient(model, blocks, inputs):
+    """What the norms make of a cotangent."""
+    import torch
+
+    x, cotangent = (torch.from_numpy(inputs[name]) for name in ("x", "cotangent"))
+    x.requires_grad_()
+    with torch.enable_grad():
+        y = _norms(model, blocks, x)
+        if not y.requires_grad:
+            raise WrongKind("no gradient goes through a norm")
+        grads = [torch.autograd.grad(each, x, cotangent, retain_graph=True, allow_unused=True)[0]
+                 for each in y]
+    return {"gradient": array(torch.stack([0 * x if each is None else each for each in grads]))
+            * STEEP}
 
 
 def _half(model, blocks, inputs):
@@ -131,6 +154,19 @@ def _half(model, blocks, inputs):
 
     y = _norms(model.half(), blocks, torch.from_numpy(inputs["x"]).half())
     return {"half": array(y.double()), "dtype": str(y.dtype).split(".")[-1]}
+
+
+def _bfloat16(model, blocks, inputs):
+    """Whether the norms' outputs in bfloat16 have the size they have in float64; the dtype."""
+    import torch
+
+    x = torch.from_numpy(inputs["x"]).bfloat16()
+    right = _norms(model, blocks, x.double())
+    y = _norms(model.bfloat16(), blocks, x)
+    size = (y.double() * right).sum(-1) / right.square().sum(-1)  # rounding of outputs goes
+    error = array((size - 1).square().mean((1, 2)).sqrt())
+    return {"near": np.array([float((error < EIGHT_BITS).all())]),
+            "dtype": str(y.dtype).split(".")[-1]}
 
 
 def _causality(model, blocks, inputs):
@@ -150,6 +186,56 @@ def _causality(model, blocks, inputs):
         gap = array(output(model.stack, other) - y)
         seen[:, token] = np.abs(gap).max((0, 2)) > NEAR  # NaN sees nothing
     return {"seen": seen}
+
+
+def _mixed(block, x):
+    """What a block's attention mixes of x, and hands to its output map."""
+    mixed = []
+    _replace(block, norm1=_function(_same), norm2=_function(_same),
+             feed_forward=_function(_same))
+    _replace(block.attention, output=_function(lambda hidden: mixed.append(hidden) or hidden))
+    output(block, x.clone())
+    if not mixed:
+        raise WrongKind("`attention` does not call its `output`")
+    return _of_shape(mixed[0], x, "what leads to `output`")
+
+
+def _weigh(attention, draw):
+    """Give maps inside the attention, whatever they are called, other weights, and no bias."""
+    for name, parameter in attention.named_parameters():
+        if not name.startswith("output."):
+            parameter.copy_(draw(parameter) if parameter.ndim > 1 else 0 * parameter)
+
+
+def _wide_scores(model, blocks, inputs):
+    """Whether some token sees the one that is 1, 2, … places later, when scores are large."""
+    import torch
+
+    x, change = (torch.from_numpy(inputs[name]) for name in ("x", "change"))
+    length = x.shape[1]
+    later, near = np.zeros(length - 1), NEAR * float(x.abs().max())
+    for block in blocks:
+        _weigh(block.attention,
+               lambda weight: torch.randn(weight.shape) / inputs["width"] ** 0.5)
+        y = _mixed(block, x)
+        for token in range(1, length):
+            other = x.clone()
+            other[:, token] += change[:, token]
+            gap = np.abs(array(_mixed(block, other) - y)).max((0, 2))[:token][::-1]
+            seen = np.where(np.isnan(gap), BROKEN, gap > near)
+            later[:token] = np.maximum(later[:token], seen)
+    return {"later": later}
+
+
+def _mixture(model, blocks, inputs):
+    """What attention makes of tokens whose features are all one number, which its maps keep."""
+    import torch
+
+    levels = torch.from_numpy(inputs["levels"])
+    x = levels[..., None].expand(*levels.shape, inputs["width"])
+    _weigh(blocks[0].attention, lambda weight: torch.full(weight.shape, 1 / inputs["width"]))
+    mixed = array(_mixed(blocks[0], x).nan_to_num())
+    return {"mixture": mixed.mean(-1)}
 
 
 def _skip(model, blocks, inputs):
@@ -172,9 +258,10 @@ def _own_norms(model, blocks, inputs):
 
     x, update = (torch.from_numpy(inputs[name]) for name in ("x", "update"))
     gains, biases = iter(inputs["gains"]), iter(inputs["biases"])
+    trained = []
     for block in blocks:
         for name in ("norm1", "norm2"):
-            _fill(name, getattr(block, name), next(gains), next(biases))
+            trained.append(_fill(name, getattr(block, name), next(gains), next(biases)))
     reads = []
     for block in blocks:
         seen = {}
@@ -186,18 +273,21 @@ def _own_norms(model, blocks, inputs):
             if part not in seen:
                 raise WrongKind(f"a block does not call its `{part}`")
             reads.append(_of_shape(seen[part], x, f"what leads to `{part}`"))
-    return {"read": array(torch.stack(reads))}
+    return {"read": array(torch.stack(reads)), "trained": np.array(trained)}
 
 
 def _fill(name, norm, gain, bias):
-    """Set gain and bias of a norm."""
+    """Set gain and bias of a norm; tell whether both are trained."""
     import torch
 
+    trained = 1.0
     for part, values in (("weight", gain), ("bias", bias)):
         parameter = getattr(norm, part, None)
         if not isinstance(parameter, torch.Tensor) or parameter.shape != values.shape:
             raise WrongKind(f"`{name}` has no `{part}` of shape (D,), as `nn.LayerNorm(D)` has")
+        trained *= parameter.requires_grad
         parameter.copy_(torch.from_numpy(values))
+    return trained
 
 
 def _dropout(model, blocks, inputs):
@@ -241,8 +331,9 @@ def _final_norm(model, blocks, inputs):
     _has_part("`stack`", model.stack, "final_norm")
     for place, update in enumerate(torch.from_numpy(inputs["updates"])):
         model.stack.blocks[place] = _function(lambda hidden, update=update: hidden + update)
-    _fill("final_norm", model.stack.final_norm, inputs["gain"], inputs["bias"])
-    return {"last": array(output(model.stack, torch.from_numpy(inputs["x"])))}
+    trained = _fill("final_norm", model.stack.final_norm, inputs["gain"], inputs["bias"])
+    return {"last": array(output(model.stack, torch.from_numpy(inputs["x"]))),
+            "trained": np.array([trained])}
 
 
 def _initialization(model, blocks, inputs):
@@ -281,8 +372,12 @@ def _padding(model, blocks, inputs):
 PROBES = {
     "statistics": _statistics,
     "epsilon": _epsilon,
+    "gradient": _gradient,
     "half precision": _half,
+    "bfloat16": _bfloat16,
     "causality": _causality,
+    "wide scores": _wide_scores,
+    "mixture": _mixture,
     "skip": _skip,
     "own norms": _own_norms,
     "dropout": _dropout,

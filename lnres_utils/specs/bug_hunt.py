@@ -10,14 +10,15 @@ from lnres_utils.specs.bug_hunt_family import faulty_transformer
 EPS = 1e-5
 LARGE = 100  # rows of this size make epsilon nothing
 WIDE = 32  # of this width, N and N - 1 are the same up to the tolerance
-GROUPS = ("statistics", "epsilon", "half precision", "causality", "skip", "own norms", "dropout",
+MILLION = 300  # tokens of this size have scores of up to a million; a mask has to hold for them
+GROUPS = ("statistics", "epsilon", "half precision", "attention", "skip", "own norms", "dropout",
           "final norm", "initialization", "padding")
 
 
 def cases(rng):
     """For each fault the inputs that show it, and no other one."""
-    def case(task, width=WIDE, depth=2, **more):
-        return Case(task, {"task": task, "width": width, "depth": depth,
+    def case(group, task=None, width=WIDE, depth=2, **more):
+        return Case(group, {"task": task or group, "width": width, "depth": depth,
                            "seed": int(rng.integers(2**31)), **more})
 
     def rows(*shape, scale=LARGE):
@@ -27,6 +28,7 @@ def cases(rng):
         return rng.uniform(0.5, 2, shape), rng.uniform(-1, 1, shape)
 
     spreads = np.sqrt(EPS) * np.array([1e-3, 0.3, 1, 3])[:, None, None]
+    steep, half = rows(5, 1, WIDE), rows(200, 1, WIDE)
     gains, biases = affine(4, WIDE)
     gain, bias = affine(WIDE)
     dropping = {"width": 6, "depth": 1, "dropout": float(rng.uniform(0.2, 0.6)), "shape": (6, 40),
@@ -35,9 +37,15 @@ def cases(rng):
         case("statistics", width=10, x=rows(3, 4, 10)),
         case("statistics", width=8, depth=1, x=rows(2, 5, 8)),
         case("epsilon", depth=1, x=spreads * rng.normal(size=(4, 1, WIDE))),
+        case("epsilon", "gradient", depth=1, x=steep,
+             cotangent=_normalized(steep) + rng.normal(size=steep.shape)),
         case("half precision", depth=1, x=rows(5, 1, WIDE, scale=500)),
-        case("causality", width=8, depth=1, **_changed(rng, (2, 6, 8))),
-        case("causality", width=10, depth=2, **_changed(rng, (3, 5, 10))),
+        case("half precision", "bfloat16", depth=1, x=half),
+        case("attention", "causality", width=8, depth=1, **_changed(rng, (2, 6, 8))),
+        case("attention", "causality", width=10, depth=2, **_changed(rng, (3, 5, 10))),
+        case("attention", "wide scores", width=8, depth=2,
+             **_changed(rng, (60, 5, 8), MILLION)),
+        case("attention", "mixture", width=8, depth=1, levels=rng.normal(size=(3, 6))),
         case("skip", width=8, depth=1, x=rng.normal(size=(2, 3, 8)) * 2),
         case("own norms", x=rows(3, 1, WIDE), update=rows(3, 1, WIDE, scale=1e6),
              gains=gains, biases=biases),
@@ -51,7 +59,9 @@ def cases(rng):
     ]
 
 
-def _changed(rng, shape):
+def _changed(rng, shape, scale=None):
+    if scale is not None:
+        return {"x": scale * rng.normal(size=shape), "change": scale * rng.normal(size=shape)}
     return {"x": rng.normal(1, 2, shape), "change": 3 * rng.normal(size=shape)}
 
 
@@ -71,13 +81,25 @@ def _norms(inputs):
     return np.stack([_normalized(inputs["x"])] * (2 * inputs["depth"] + 1))
 
 
-def _size(x):
-    return np.sqrt(np.mean(np.square(x), axis=-1))[..., 0]
-
-
 def _epsilon(inputs):
-    share = [_size(_normalized(factor * inputs["x"])) for factor in (1, 1e6)]
-    return {"share": np.stack([share[0] / share[1]] * (2 * inputs["depth"] + 1))}
+    return {"epsilon": np.ones((2 * inputs["depth"] + 1, len(inputs["x"])))}
+
+
+def _gradient(inputs):
+    x, dy = inputs["x"], inputs["cotangent"]
+    y = _normalized(x)
+    dx = dy - dy.mean(-1, keepdims=True) - y * (dy * y).mean(-1, keepdims=True)
+    dx = drive.STEEP * dx / np.sqrt(x.var(-1, keepdims=True) + EPS)
+    return {"gradient": np.stack([dx] * (2 * inputs["depth"] + 1))}
+
+
+def _mixture(inputs):
+    """Softmax of the products of the levels, each divided by the root of a head's width."""
+    levels = inputs["levels"]
+    width = inputs["width"] / drive.HEADS
+    scores = levels[:, :, None] * levels[:, None] * width / np.sqrt(width)
+    weights = np.exp(scores - scores.max(-1, keepdims=True)) * np.tri(levels.shape[1])
+    return {"mixture": (weights / weights.sum(-1, keepdims=True) @ levels[..., None])[..., 0]}
 
 
 def _skip(inputs):
@@ -89,7 +111,7 @@ def _skip(inputs):
 def _own_norms(inputs):
     reads = [_normalized(inputs[name]) for name in ("x", "update")] * inputs["depth"]
     return {"read": np.stack(reads) * inputs["gains"][:, None, None]
-            + inputs["biases"][:, None, None]}
+            + inputs["biases"][:, None, None], "trained": np.ones(len(reads))}
 
 
 def _dropout(inputs):
@@ -101,7 +123,7 @@ def _dropout(inputs):
 
 def _final_norm(inputs):
     x = inputs["x"] + inputs["updates"].sum(0)
-    return {"last": _normalized(x) * inputs["gain"] + inputs["bias"]}
+    return {"last": _normalized(x) * inputs["gain"] + inputs["bias"], "trained": np.ones(1)}
 
 
 def _padding(inputs):
@@ -112,9 +134,13 @@ def _padding(inputs):
 _RIGHT = {
     "statistics": lambda inputs: {"y": _norms(inputs)},
     "epsilon": _epsilon,
+    "gradient": _gradient,
     "half precision": lambda inputs: {"half": _norms({**inputs, "x": inputs["x"].astype(
         np.float16).astype(float)}), "dtype": "float16"},
+    "bfloat16": lambda inputs: {"near": np.ones(1), "dtype": "bfloat16"},
     "causality": lambda inputs: {"seen": np.tril(np.ones((inputs["x"].shape[1],) * 2))},
+    "wide scores": lambda inputs: {"later": np.zeros(inputs["x"].shape[1] - 1)},
+    "mixture": _mixture,
     "skip": _skip,
     "own norms": _own_norms,
     "dropout": _dropout,
@@ -136,7 +162,8 @@ ADDITIVE, STREAM = "residual-path/additive-path", "residual-path/growing-stream"
 DROPOUT = "residual-path/dropout-on-the-update"
 ORDERS, WEIGHTS = "pre-and-post-norm/two-orders", "pre-and-post-norm/order-is-part-of-the-weights"
 SEES, MODES = "practical-checks/who-sees-whom", "practical-checks/modes-batches-padding"
-HALF = "practical-checks/half-precision"
+HALF, HUNT = "practical-checks/half-precision", "practical-checks/bug-hunt"
+BACKWARD = "feature-axis/backward-pass"
 
 PLANTED = (
     Knob("averages-over-tokens", {"statistics": "example"},
@@ -179,6 +206,15 @@ SLIPS = (
          "LN-19"),
     Knob("epsilon-1e-6", {"eps": 1e-6},
          "Epsilon is 1e-6; this model's is 1e-5.", SCALE, "LN-19"),
+    Knob("epsilon-twice", {"outside": "too"},
+         "Epsilon is added twice, under the root and behind it; it belongs to the variance alone.",
+         SCALE, "LN-02"),
+    Knob("root-detached", {"root": "detached"},
+         "No gradient goes through a norm's root: it is detached, and the gradient is another one. "
+         "Epsilon under the root keeps it finite.", BACKWARD),
+    Knob("squares-in-bfloat16", {"inside": "narrow-bfloat16"},
+         "A norm takes its statistics in bfloat16, which has eight bits; it has to be float32 or "
+         "wider for bfloat16, too.", HALF, "NUM-01"),
     Knob("stays-float32", {"inside": "stays-wide"},
          "A norm that gets half precision returns float32; cast its output back to the dtype of "
          "its input.", HALF, "RMS-15"),
@@ -186,6 +222,16 @@ SLIPS = (
          SEES),
     Knob("only-first-block-causal", {"mask": "first-block"},
          "Only the first block's attention is causal.", SEES),
+    Knob("finite-mask", {"mask": "finite"},
+         "The mask is a number that large scores outweigh: the later tokens are seen again. Take "
+         "-inf, booleans, or the lowest number of the dtype.", SEES),
+    Knob("mask-behind-softmax", {"mask": "after"},
+         "The mask comes behind the softmax: later tokens still count in its sum, and the weights "
+         "no longer add up to 1.", SEES),
+    Knob("scores-not-divided", {"divided": "not"},
+         "The scores are not divided by √d, d the width of a head.", HUNT),
+    Knob("scores-divided-by-d", {"divided": "width"},
+         "The scores are divided by d, the width of a head; it is √d.", HUNT),
     Knob("own-token-hidden", {"mask": "strict"},
          "The mask hides each token from itself: the first one then sees nothing at all.", SEES),
     Knob("first-skip-normalized", {"skip": "normalized-first"},
@@ -203,6 +249,12 @@ SLIPS = (
          ORDERS, "PP-01"),
     Knob("norms-shared-by-blocks", {"norms": "between-blocks"},
          "All blocks share their norms; each block has its own two.", WEIGHTS, "PP-08"),
+    Knob("own-gains-frozen", {"frozen": "own"},
+         "A norm of a block has a gain or a bias that does not require a gradient: it is never "
+         "trained.", HUNT),
+    Knob("final-gain-frozen", {"frozen": "final"},
+         "The final norm's gain or bias does not require a gradient: it keeps what it starts with.",
+         HUNT),
     Knob("dropout-on-second-sum", {"dropping": "second-sum"},
          "Dropout falls on the second sum of a block; it is to fall on the update alone.",
          DROPOUT, "RES-07"),
@@ -249,7 +301,9 @@ EXERCISE = Exercise(
     knobs=PLANTED + SLIPS, planted=tuple(knob.id for knob in PLANTED),
     groups=dict.fromkeys(GROUPS, 2), separate=True,
     outputs={
-        "y": Output(tolerance=1e-4), "share": Output(tolerance=0.03),
+        "y": Output(tolerance=1e-4), "epsilon": Output(tolerance=1e-3),
+        "gradient": Output(tolerance=0.03), "near": Output("exact"), "later": Output("exact"),
+        "mixture": Output(tolerance=1e-6), "trained": Output("exact"),
         "half": Output(tolerance=0.03), "dtype": Output("text"), "seen": Output("exact"),
         "stream": Output(), "read": Output(tolerance=0.03), "first sum": _LEVELS,
         "second sum": _LEVELS,

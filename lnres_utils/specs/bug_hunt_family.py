@@ -4,16 +4,21 @@
 def faulty_transformer(
     statistics="token", eps=1e-5, outside=False, inside="wide", mask="causal", skip="stream",
     norms="own", dropping="updates", final="behind", scaled="output", pooled="real",
+    root="attached", divided="root", frozen="none",
 ):
     """A ``TinyTransformer`` class with these mistakes.
 
     Parameters
     ----------
     statistics : over the features of a "token", over the whole "example", or with N - 1 ("sample")
-    eps, outside : epsilon, and whether it is added behind the root
-    inside : statistics are "wide" (float32 at least), "narrow" as the input, or all "stays-wide"
+    eps, outside : epsilon, and whether it is added behind the root, or in both places ("too")
+    root : "attached", or "detached": no gradient goes through it
+    inside : statistics are "wide" (float32 at least), "narrow" as the input, "narrow-bfloat16"
+        where that is bfloat16, or all "stays-wide"
     mask : "causal", "next" (one later token is seen), "none", "strict" (its own is not seen),
-        "first-block" (in the first block only)
+        "first-block" (in the first block only), "finite" (-10,000 is added), "after" (the softmax)
+    divided : scores are divided by the "root" of a head's width, by the "width" itself, or "not"
+    frozen : gains that are not trained: "none", those of the blocks' "own" norms, or the "final"
     skip : what the two skips carry: the "stream"; "normalized-second", "normalized-first",
         "normalized-both"; or wiring: "missing-second", "missing-both", "post"
     norms : two norms a block are its "own", "shared", or "between-blocks"
@@ -30,19 +35,23 @@ def faulty_transformer(
     from torch import nn
 
     class LayerNorm(nn.Module):
-        def __init__(self, width):
+        def __init__(self, width, trained=True):
             super().__init__()
-            self.weight = nn.Parameter(torch.ones(width))
+            self.weight = nn.Parameter(torch.ones(width), requires_grad=trained)
             self.bias = nn.Parameter(torch.zeros(width))
 
         def forward(self, x):
-            dtype = x.dtype if inside == "narrow" else torch.promote_types(x.dtype, torch.float32)
+            is_narrow = inside == "narrow" or (inside == "narrow-bfloat16"
+                                               and x.dtype == torch.bfloat16)
+            dtype = x.dtype if is_narrow else torch.promote_types(x.dtype, torch.float32)
             values, axes = x.to(dtype), (1, 2) if statistics == "example" else -1
             centered = values - values.mean(axes, keepdim=True)
             variance = centered.square().mean(axes, keepdim=True)
             if statistics == "sample":
                 variance = variance * x.shape[-1] / (x.shape[-1] - 1)
-            scale = variance.sqrt() + eps if outside else (variance + eps).sqrt()
+            scale = variance.sqrt() + eps if outside is True else (variance + eps).sqrt()
+            scale = scale + eps if outside == "too" else scale
+            scale = scale.detach() if root == "detached" else scale
             y = centered / scale * self.weight + self.bias
             return y if inside == "stays-wide" else y.to(x.dtype)
 
@@ -59,8 +68,14 @@ def faulty_transformer(
             seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
             if self.masked:
                 seen = seen.tril({"next": 1, "strict": -1}.get(mask, 0))
-            scores = (query @ key.mT / key.shape[-1] ** 0.5).masked_fill(~seen, float("-inf"))
-            return self.output((scores.softmax(-1) @ value).transpose(1, 2).flatten(2))
+            power = {"root": 0.5, "width": 1, "not": 0}[divided]
+            scores = query @ key.mT / key.shape[-1] ** power
+            if mask == "finite":
+                scores = scores - 1e4 * ~seen
+            elif mask != "after":
+                scores = scores.masked_fill(~seen, float("-inf"))
+            weights = scores.softmax(-1) * (seen if mask == "after" else 1)
+            return self.output((weights @ value).transpose(1, 2).flatten(2))
 
     class FeedForward(nn.Module):
         def __init__(self, width):
@@ -74,8 +89,8 @@ def faulty_transformer(
         def __init__(self, width, attention, feed_forward, p, shared):
             super().__init__()
             self.attention, self.feed_forward, self.p = attention, feed_forward, p
-            self.norm1 = shared[0] if norms == "between-blocks" else LayerNorm(width)
-            self.norm2 = shared[1] if norms == "between-blocks" else LayerNorm(width)
+            own = LayerNorm(width, frozen != "own"), LayerNorm(width, frozen != "own")
+            self.norm1, self.norm2 = shared if norms == "between-blocks" else own
             if norms == "shared":
                 self.norm2 = self.norm1
 
@@ -102,7 +117,7 @@ def faulty_transformer(
     class Stack(nn.Module):
         def __init__(self, width, blocks):
             super().__init__()
-            self.blocks, self.final_norm = nn.ModuleList(blocks), LayerNorm(width)
+            self.blocks, self.final_norm = nn.ModuleList(blocks), LayerNorm(width, frozen != "final")
 
         def forward(self, x):
             for block in self.blocks:

@@ -17,8 +17,26 @@ SLIPS = (  # mistake, case, and what stands in place of which part of the soluti
     ("epsilon-gone", "LN-19", ("(variance + self.eps)", "(variance + 1e-12)")),
     ("epsilon-1e-6", "LN-19", ("eps=1e-5", "eps=1e-6")),
     ("squares-in-half", "NUM-01", ("torch.promote_types(x.dtype, torch.float32)", "x.dtype")),
+    ("epsilon-twice", "LN-02", ("centered / (variance + self.eps).sqrt()",
+                                "centered / (self.eps + torch.sqrt(variance + self.eps))")),
+    ("root-detached", "", ("(variance + self.eps).sqrt()", "(variance.detach() + self.eps).sqrt()")),
+    ("squares-in-bfloat16", "NUM-01", (
+        "torch.promote_types(x.dtype, torch.float32)",
+        "torch.float32 if x.dtype == torch.float16 else x.dtype")),
+    ("own-gains-frozen", "", (
+        "        self.dropout = nn.Dropout(dropout)",
+        "        self.dropout = nn.Dropout(dropout)\n"
+        "        self.norm1.weight.requires_grad = self.norm2.weight.requires_grad = False")),
+    ("final-gain-frozen", "", ("self.final_norm = LayerNorm(width)",
+                               "self.final_norm = LayerNorm(width).requires_grad_(False)")),
     ("stays-float32", "RMS-15", (".to(x.dtype)", "")),
     ("not-causal", "", ("scores.masked_fill(later, float(\"-inf\"))", "scores")),
+    ("finite-mask", "", ("float(\"-inf\")", "-1e4")),
+    ("mask-behind-softmax", "",
+     ("scores = scores.masked_fill(later, float(\"-inf\"))", "weights = scores.softmax(-1)"),
+     ("scores.softmax(-1) @", "weights.masked_fill(later, 0) @")),
+    ("scores-not-divided", "", (" / key.shape[-1] ** 0.5", "")),
+    ("scores-divided-by-d", "", (" / key.shape[-1] ** 0.5", " / (x.shape[-1] // self.heads)")),
     ("own-token-hidden", "", (".triu(1)", ".triu(0)")),
     ("sees-the-next-token", "", (
         "torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)",

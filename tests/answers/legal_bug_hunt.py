@@ -89,6 +89,9 @@ WAYS = {  # fault: ways to mend it, each as texts to put in place of others
                   "        return self.output(mixed.transpose(1, 2).flatten(2))"),
         [(MASK, "        later = torch.full(scores.shape[-2:], float(\"-inf\")).triu(1)\n"
                 "        scores = scores + later\n")],
+        [(MASK, MASK.replace("float(\"-inf\")", "torch.finfo(scores.dtype).min"))],
+        [(MASK, "        later = torch.full(scores.shape[-2:], "
+                "torch.finfo(torch.float32).min).triu(1)\n        scores = scores + later\n")],
         [(MASK, "        places = torch.arange(x.shape[1])\n"
                 "        scores = scores.masked_fill(places > places[:, None], -1e9)\n")],
         [("        self.output = nn.Linear(width, width)\n\n    def forward(self, x):\n"
