@@ -13,6 +13,7 @@ import click
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 BAD_USE = 2  # exit code; click's own for options that it cannot read
+LONGEST = 300  # characters of an error that is not ours
 
 
 class OneLine(click.Group):
@@ -30,6 +31,9 @@ class OneLine(click.Group):
         except click.Abort:
             click.echo("lnres: interrupted", err=True)
             sys.exit(130)  # as shells count a Ctrl-C
+        except (Exception, SystemExit) as error:  # 1 would say that problems were found
+            click.echo(f"lnres: {_raised(error)}", err=True)
+            sys.exit(BAD_USE)
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -47,7 +51,8 @@ def _one_line(text):
 
 
 def _raised(error):
-    return _one_line(f"{type(error).__name__}: {error}")
+    text = _one_line(f"{type(error).__name__}: {error}")
+    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
 
 
 def _shape(context, option, value):
@@ -76,11 +81,19 @@ def _writable(context, option, value):
     """A path to write to, so that a long audit does not end in an error about it."""
     if value is None:
         return None
-    path = Path(value)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
+    path = Path(value).resolve()  # behind a link, so that this is kept
+    if path.is_dir() or not _may_be_written(path):
         _fail(f"{option.opts[0]} is {value!r}; a file in a folder that exists and can be written "
               "to was expected")
     return path
+
+
+def _may_be_written(path):
+    """Whether the file, the folder it is made in, or the pipe or device, takes what is written."""
+    if path.exists() and not path.is_file():
+        return os.access(path, os.W_OK)
+    is_protected = path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK))
+    return os.access(path.parent, os.W_OK) and not is_protected
 
 
 @main.command()
@@ -97,9 +110,13 @@ def _writable(context, option, value):
               help="NAME is a function that returns the module; without, a function is audited.")
 @click.option("--causal/--not-causal", default=None,
               help="With --causal a position that sees a later one is a problem.")
+@click.option("--padded", is_flag=True, default=None,
+              help="Inputs get padded: padding that moves the real positions is a problem.")
 @click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True,
               help="Of the parameters and of the input.")
-@click.option("--seed", type=int, default=0, show_default=True,
+@click.option("--integers", type=click.IntRange(min=2), metavar="N",
+              help="The input holds whole numbers from 0 to N - 1, such as tokens.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="Of the weights, the input and the audit.")
 @click.option("--checks", metavar="A,B", help="Only these checks. Default: all.")
 @click.option("--strict", is_flag=True,
@@ -108,8 +125,8 @@ def _writable(context, option, value):
 @click.option("--json", "json_file", callback=_writable, metavar="FILE",
               help="Write the report as JSON.")
 @click.pass_context
-def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dtype, seed, checks,
-          strict, html, json_file):
+def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, padded, dtype,
+          integers, seed, checks, strict, html, json_file):
     """Run the practical checks on a module and print the report.
 
     NAME is a class of modules, a module, or a function of tensors; PACKAGE.MODULE is looked for in
@@ -125,16 +142,23 @@ def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, dt
     """
     import torch
 
+    if html and html == json_file:
+        _fail(f"--html and --json are both {str(html)!r}; two files were expected")
     torch.manual_seed(seed)
     precision = getattr(torch, dtype)
     module = _module(_found(target), target, kwargs, factory)
     if isinstance(module, torch.nn.Module):
         module.to(precision)
-    x = torch.randn(shape, dtype=torch.float64).to(precision)
+    try:
+        x = (torch.randn(shape, dtype=torch.float64).to(precision) if integers is None
+             else torch.randint(integers, shape))
+    except (RuntimeError, MemoryError):
+        _fail(f"--shape is {','.join(map(str, shape))}; there is no memory for so many numbers")
     report = _audited(module, x, _names(checks), call_kwargs,
-                      {"axes": axes, "causal": causal, "seed": seed})
-    click.echo(report.text)
+                      {"axes": axes, "causal": causal, "padded": padded, "seed": seed})
+    _print(report.text)
     page = (f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>Audit of {target}</title>\n{report._repr_html_()}\n</html>\n")
     data = json.dumps(report.to_dict(), indent=2) + "\n"
     for path, text in ((html, page), (json_file, data)):
@@ -177,7 +201,7 @@ def _module(found, target, kwargs, factory):
             _fail(f"{target} is {type(found).__name__}; --factory expects a function")
         try:
             module = found(**kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _fail(f"{target} with --kwargs {json.dumps(kwargs)} raised {_raised(error)}")
     else:
         module = found
@@ -224,10 +248,28 @@ def _audited(module, x, checks, call_kwargs, settings):
         return watched_audit(watch, module, x, checks=checks, **settings, **call_kwargs)
     except (TypeError, ValueError) as error:
         _fail(error)
+    except (Exception, SystemExit) as error:
+        _fail(f"the audit ended by {_raised(error)}")
+
+
+def _print(text):
+    """Print; whoever reads may stop before the end, as ``head`` does."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # for the rest of it, when Python ends
+        os.close(nowhere)
 
 
 def _write(path, text):
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; what is there and is no file, such as a pipe, is kept."""
+    if path.exists() and not path.is_file():
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            _fail(f"{str(path)!r} cannot be written: {_raised(error)}")
+        return
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     except OSError as error:
@@ -235,7 +277,7 @@ def _write(path, text):
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

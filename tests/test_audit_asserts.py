@@ -53,6 +53,10 @@ def hand_written(layer, x):
     return layer.weight * centered / (centered.square().mean(-1, keepdim=True) + 1e-8).sqrt()
 
 
+def pooled(layer, x):
+    return layer(x).mean(1)
+
+
 def by_std(layer, x):
     return layer.weight * (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
 
@@ -102,7 +106,7 @@ def test_a_planted_fault_fails_with_its_evidence(assertion):
         assertion(FAULTS[assertion](), x(torch.float32))
     message = str(caught.value)
     finding = lnres_utils.audit(FAULTS[assertion](), x(torch.float32), causal=True,
-                                checks=[CHECK_OF[assertion]]).findings[0]
+                                padded=True, checks=[CHECK_OF[assertion]]).findings[0]
     assert message.startswith("not ")
     assert finding.evidence in message
     assert ("A unit is" in message) == ("unit" in finding.evidence)
@@ -155,6 +159,11 @@ def test_what_cannot_be_told_is_an_error_of_its_own(assertion, module, given):
     first, *_, last = str(caught.value).splitlines()
     assert first.startswith("cannot tell whether ")
     assert last.endswith(".")  # what to change
+
+
+def test_a_mean_over_padding_is_no_matter_of_what_the_module_takes():
+    with pytest.raises(AssertionError, match="move the output"):
+        assert_padding_ignored(Around(pooled), x(torch.float32))
 
 
 def test_one_question_an_assertion():

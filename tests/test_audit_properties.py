@@ -164,7 +164,7 @@ def test_no_false_alarm(name, capsys):
     def no_problem(setting):
         checks = [*STRUCTURE, *NUMBERS[setting.seed % TURNS::TURNS]]
         report = audit(make(setting).to(setting.dtype), setting.x(), checks=checks,
-                       **arguments(setting))
+                       padded=True, **arguments(setting))
         counts.update((finding.check, finding.verdict) for finding in report.findings)
         assert not report.problems, f"{setting}\n{report}"
 
@@ -184,7 +184,8 @@ def test_planted_faults_are_flagged(name, capsys):
     counts, missed = Counter(), []
 
     def flagged(setting):
-        report = audit(make(setting).to(setting.dtype), setting.x(), causal=True, checks=[check])
+        report = audit(make(setting).to(setting.dtype), setting.x(), causal=True,
+                       padded=True, checks=[check])
         counts[report[check].verdict] += 1
         if report[check].verdict not in ("problem", "cannot tell"):
             missed.append(f"{setting}\n{report}")

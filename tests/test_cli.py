@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def make(width=8):
 def makes_nothing():
     return 3
 
+class Leaves(nn.Module):
+    def __init__(self):
+        raise SystemExit(0)
+
+def leaves(x):
+    raise SystemExit(0)
+
+def pooled(x):
+    return x.mean(1)
+
 layer = nn.RMSNorm(8)
 number = 7
 '''
@@ -52,6 +63,8 @@ number = 7
 def folder(tmp_path, monkeypatch):
     """Each command runs in a folder that holds a module of the user's own."""
     (tmp_path / "their_layers.py").write_text(OWN)
+    (tmp_path / "kept.html").write_text("kept")
+    (tmp_path / "kept.html").chmod(0o400)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
@@ -130,10 +143,56 @@ def test_files_are_written_whole(folder):
     assert result.exit_code == 1
     page, data = Path("out.html").read_text(), json.loads(Path("out.json").read_text())
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
-    assert "causality" in page
+    assert "causality" in page and '<meta name="viewport"' in page
     assert [finding["check"] for finding in data["findings"]] == ["examples", "causality"]
     assert sorted(each.name for each in folder.iterdir() if each.is_file()) == [
-        "out.html", "out.json", "their_layers.py"]
+        "kept.html", "out.html", "out.json", "their_layers.py"]
+
+
+def test_a_link_is_kept_and_what_it_names_is_written(folder):
+    (folder / "target.html").write_text("old")
+    (folder / "link.html").symlink_to("target.html")
+    assert run(*LAYER_NORM, *QUICK, "--html", "link.html").exit_code == 0
+    assert (folder / "link.html").is_symlink()
+    assert (folder / "target.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_pipe_is_written_to_and_kept(folder):
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert run(*LAYER_NORM, *QUICK, "--json", "pipe").exit_code == 0
+    reader.join(timeout=60)
+    assert pipe.is_fifo()
+    assert json.loads(read[0])["facts"]["dtype"] == "float32"
+
+
+def test_models_of_tokens_get_integers():
+    embedding = ["torch.nn:Embedding", "--shape", "3,5", "--axes", "BT", "--kwargs",
+                 '{"num_embeddings": 11, "embedding_dim": 8}', *QUICK]
+    result = run(*embedding, "--integers", "11", "--json", "out.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(Path("out.json").read_text())["facts"]["dtype"] == "int64"
+    assert run(*embedding).exit_code == 2  # an embedding takes no fractions
+
+
+def test_padded_makes_padding_that_counts_a_problem():
+    pooled = ["their_layers:pooled", "--shape", "3,4,8", "--checks", "padding"]
+    assert run(*pooled).exit_code == 0
+    assert run(*pooled, "--padded").exit_code == 1
+
+
+def test_an_error_of_our_own_is_one_line_and_no_verdict(monkeypatch):
+    def fails(subject):
+        raise ZeroDivisionError("of the check")
+
+    monkeypatch.setitem(CHECKS, "examples", fails)
+    result = run(*LAYER_NORM, *QUICK)
+    assert result.exit_code == 2 and result.stdout == ""
+    line, = result.stderr.splitlines()
+    assert line.startswith("lnres: ") and "ZeroDivisionError: of the check" in line
 
 
 BAD = [
@@ -154,6 +213,13 @@ BAD = [
     ([*LAYER_NORM, "--call-kwargs", '{"axes": "BT"}'], "axes"),
     ([*LAYER_NORM, "--call-kwargs", '{"mask": [[1], [2, 3]]}'], "mask"),
     ([*LAYER_NORM, "--call-kwargs", '{"factor": 2}'], "factor"),
+    (["their_layers:Leaves", "--shape", "3,4,8"], "SystemExit"),
+    (["their_layers:leaves", "--shape", "3,4,8"], "SystemExit"),
+    (["torch.nn:Identity", "--shape", "99999999,99999,16"], "no memory"),
+    ([*LAYER_NORM, "--seed", "99999999999999999999999"], "99999999999999999999999"),
+    ([*LAYER_NORM, "--html", "./out.json"], "two files"),
+    ([*LAYER_NORM, "--html", "kept.html"], "kept.html"),
+    ([*LAYER_NORM, "--integers", "1"], "--integers"),
     (["torch.nn:LayerNorm", "--shape", "3,4,eight"], "3,4,eight"),
     (["torch.nn:LayerNorm", "--shape", "3,0,8"], "3,0,8"),
     (["torch.nn:LayerNorm"], "--shape"),
@@ -206,3 +272,14 @@ def test_the_installed_command_in_a_process_of_its_own(folder):
     done = subprocess.run([command, "audit", "their_layers:nothing", "--shape", "3"],
                           capture_output=True, text=True, cwd=folder)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_a_reader_that_stops_is_no_error(folder):
+    command = shutil.which("lnres", path=os.path.dirname(sys.executable))
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        done = subprocess.run([command, "audit", *LAYER_NORM, *QUICK, "--json", "out.json"],
+                              stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "out.json").exists()

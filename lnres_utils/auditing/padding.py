@@ -16,6 +16,7 @@ MOST_WAYS = 16
 FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
 MASK = ("If the module takes a padding mask, hand one on that hides nothing; the check then marks "
         "the padding in it.")
+DECLARE = "Declare `padded=True` if inputs get padded."
 
 
 class CannotPad(Exception):
@@ -26,7 +27,8 @@ class CannotPad(Exception):
 class Trial:
     """Two calls that should agree at the first ``real`` positions: ``(x, args, kwargs)`` each.
 
-    There are several long calls, by what they set in the masks; one that agrees is enough.
+    There are several long calls, by what they set in the masks; one that agrees is enough. The
+    call "" sets nothing, and counts only where there is no mask.
     """
 
     real: int
@@ -41,7 +43,10 @@ def padding(subject):
     As many zeros as there are positions are appended. Where the arguments have an axis of
     positions, the second half of the example is set to zero instead, and compared with a call with
     the first half of everything. In masks of a row for each example the padding is marked, in each
-    usual way.
+    usual way. An output without positions is compared whole.
+
+    Padding that moves something is a problem where inputs get padded: the caller says so, or hands
+    a mask on.
     """
     if not subject.positions:
         return Finding("padding", "cannot tell",
@@ -58,19 +63,32 @@ def padding(subject):
             continue
         masks += [facts[mode]["mask"]] * bool(facts[mode]["mask"])
         if facts[mode]["gap"] > facts[mode]["tolerance"]:
-            found[mode] = (f"{facts[mode]['zeros']} zeros behind {facts[mode]['real']} positions "
-                           f"along {letter} move the real positions by up to "
-                           f"{sized(facts[mode]['gap'])}.")
+            found[mode] = _moved(facts[mode], letter)
     unclear, found = in_modes(not_told), in_modes(found, after=",")
     if found:
-        hint = MASK if not masks and subject.takes_more else ""
-        return Finding("padding", "problem", joined(*found, hint, *unclear), facts)
+        is_problem = subject.padded or (subject.padded is None and masks)
+        hints = (MASK * bool(not masks and subject.takes_more),
+                 DECLARE * (not masks and subject.padded is None))
+        return Finding("padding", "problem" if is_problem else "info",
+                       joined(*found, *hints, *unclear), facts)
     if facts["eval"]["gap"] is None:
         return Finding("padding", "cannot tell", joined(*unclear), facts)
     marked = f", marked by {masks[0]}," if masks else ""
     return Finding("padding", "ok", joined(
-        f"Zeros behind x along {letter}{marked} leave the real positions as they are.", *unclear),
-        facts)
+        f"Zeros behind x along {letter}{marked} leave {_of(facts['eval'])}.", *unclear), facts)
+
+
+def _of(facts):
+    return "the output as it is" if facts["whole"] else "the real positions as they are"
+
+
+def _moved(facts, letter):
+    """A sentence on padding that moves the output."""
+    marked = f", marked by {facts['mask']}," if facts["mask"] else ""
+    what = "the output" if facts["whole"] else "the real positions"
+    unmarked = " Not marked, they do not." if facts["only unmarked"] else ""
+    return (f"{facts['zeros']} zeros behind {facts['real']} positions along {letter}{marked} move "
+            f"{what} by up to {sized(facts['gap'])}.{unmarked}")
 
 
 def _asked(subject, letter, mode):
@@ -109,22 +127,26 @@ def _asked(subject, letter, mode):
 
 def _compared(trial, axis, run, scale):
     short = run(*trial.short)
-    _demand_length(short, axis, trial.real)
-    gaps = {}
+    gaps, whole, reason = {}, False, None
     for mask, call in trial.long.items():
         try:
             long = run(*call)
-        except ModuleRaised:
-            if len(trial.long) == 1:
-                raise
+        except ModuleRaised as error:
+            reason = reason or error
             continue
-        _demand_length(long, axis, trial.real + trial.zeros)
-        gaps[mask] = scale.far(long.narrow(axis, 0, trial.real), short).max().item()
+        whole = long.shape == short.shape  # pooled: no axis grew with the positions
+        if not whole:
+            _demand_length(short, axis, trial.real)
+            _demand_length(long, axis, trial.real + trial.zeros)
+            long = long.narrow(axis, 0, trial.real)
+        gaps[mask] = scale.far(long, short).max().item()
     if not gaps:
-        raise CannotPad("the module raised for every way to mark the padding.")
-    mask = min(gaps, key=gaps.get)
+        raise reason
+    marked = [mask for mask in gaps if mask]
+    mask = min(marked or gaps, key=gaps.get)
+    only_unmarked = gaps[mask] > scale.tolerance >= gaps.get("", float("inf"))
     return {"gap": gaps[mask], "tolerance": scale.tolerance, "real": trial.real,
-            "zeros": trial.zeros, "mask": mask}
+            "zeros": trial.zeros, "mask": mask, "whole": whole, "only unmarked": only_unmarked}
 
 
 def _demand_length(y, axis, length):
@@ -191,10 +213,11 @@ def _marked(subject, long, length, real):
                 return tensor
             if fill not in (0, 1) and not tensor.is_floating_point():
                 return tensor
-            named.append(tensor)
-            tensor = tensor.clone()
-            tensor[..., real:] = fill
-            return tensor
+            filled = tensor.clone()
+            filled[..., real:] = fill
+            if not torch.equal(filled, tensor):  # otherwise nothing is marked
+                named.append(tensor)
+            return filled
 
         call = long, mapped(subject.args, marked), mapped(subject.kwargs, marked)
         if named:
@@ -205,8 +228,11 @@ def _marked(subject, long, length, real):
 
 
 def _has_row_for_each_example(tensor, subject, length):
+    """Whether it may be a mask of padding; whole numbers of many values are places or tokens."""
     batch = subject.x.shape[subject.axis("B")]
-    return tensor.ndim > 1 and tensor.shape[0] in (1, batch) and tensor.shape[-1] == length
+    if tensor.ndim < 2 or tensor.shape[0] not in (1, batch) or tensor.shape[-1] != length:
+        return False
+    return tensor.is_floating_point() or len(tensor.unique()) <= 2
 
 
 def _have_positions(subject, letter):

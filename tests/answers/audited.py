@@ -114,7 +114,8 @@ with torch.random.fork_rng(devices=[]):
             {"causal": True})),
         "AX-07": ("padding", "problem", Audited(
             nn.Sequential(nn.Conv1d(WIDTH, WIDTH, 1), nn.GroupNorm(WIDTH, WIDTH)),
-            nn.Sequential(nn.Conv1d(WIDTH, WIDTH, 1), ChannelNorm(WIDTH)), "In evaluation", "BCT")),
+            nn.Sequential(nn.Conv1d(WIDTH, WIDTH, 1), ChannelNorm(WIDTH)), "In evaluation", "BCT",
+            {"padded": True})),
         "AX-09": ("examples", "problem", Audited(
             nn.BatchNorm1d(TOKENS), nn.LayerNorm(WIDTH), "In training only")),
         "AX-10": ("modes", "problem", Audited(
