@@ -286,8 +286,8 @@ def test_a_new_fault_in_place_of_the_old_one_costs_its_points(pairs, group, name
 
 
 def test_gains_frozen_everywhere_cost_both_questions():
-    report = checked(NAME, model_of(replaced(MENDED, (
-        "nn.Parameter(torch.ones(width))", "nn.Parameter(torch.ones(width), requires_grad=False)"))))
+    gain = "nn.Parameter(torch.ones(width))"
+    report = checked(NAME, model_of(replaced(MENDED, (gain, f"{gain}.requires_grad_(False)"))))
     assert report.points == 16
     assert [each.id for each in report.mistakes] == ["own-gains-frozen", "final-gain-frozen"]
 

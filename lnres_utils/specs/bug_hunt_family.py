@@ -117,7 +117,8 @@ def faulty_transformer(
     class Stack(nn.Module):
         def __init__(self, width, blocks):
             super().__init__()
-            self.blocks, self.final_norm = nn.ModuleList(blocks), LayerNorm(width, frozen != "final")
+            self.blocks = nn.ModuleList(blocks)
+            self.final_norm = LayerNorm(width, frozen != "final")
 
         def forward(self, x):
             for block in self.blocks:

@@ -19,7 +19,8 @@ SLIPS = (  # mistake, case, and what stands in place of which part of the soluti
     ("squares-in-half", "NUM-01", ("torch.promote_types(x.dtype, torch.float32)", "x.dtype")),
     ("epsilon-twice", "LN-02", ("centered / (variance + self.eps).sqrt()",
                                 "centered / (self.eps + torch.sqrt(variance + self.eps))")),
-    ("root-detached", "", ("(variance + self.eps).sqrt()", "(variance.detach() + self.eps).sqrt()")),
+    ("root-detached", "", ("(variance + self.eps).sqrt()",
+                           "(variance.detach() + self.eps).sqrt()")),
     ("squares-in-bfloat16", "NUM-01", (
         "torch.promote_types(x.dtype, torch.float32)",
         "torch.float32 if x.dtype == torch.float16 else x.dtype")),
