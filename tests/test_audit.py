@@ -157,13 +157,32 @@ VERDICTS = {
                  "in training"),
     "causal layer": (layer(), {"src_mask": causal_mask(), "causal": True}, {
         "causality": "ok", "tokens": "info", "examples": "ok", "padding": "ok", "modes": "ok"},
-        "every position was changed"),
+        "every position was changed once"),
     "no mask": (layer(), {"causal": True}, {
-        "causality": "problem", "tokens": "info", "padding": "problem"},
+        "causality": "problem", "tokens": "info", "padding": "info"},
         "4 of 5 positions depend on later ones"),
     "no mask, not said to be causal": (layer(), {}, {"causality": "info"}, "later ones"),
     "padding mask": (layer(), {"src_key_padding_mask": torch.zeros(B, T, dtype=torch.bool)},
                      {"padding": "ok"}, "src_key_padding_mask = 1"),
+    "padding, no mask": (layer(), {"padded": True}, {"padding": "problem"}, "real positions"),
+    "padding, not said": (layer(), {}, {"padding": "info"}, "Declare `padded=True` if"),
+    "padding, not meant": (layer(), {"padded": False}, {"padding": "info"}, "hand one on"),
+    "padding pooled": (lambda x: x.mean(1), {"padded": True}, {"padding": "problem"},
+                       "5 zeros behind 5 positions along T move the output by"),
+    "padding in a pool by a row of its own": (lambda x, m: (x * m).sum(1) / m.sum(1), {
+        "m": torch.ones(B, 1, T).mT}, {"padding": "info"}, "move the output"),
+    "padding masked in the pool": (
+        lambda x, m: (x * m[..., None]).sum(1) / m.sum(1)[:, None], {"m": torch.ones(B, T)},
+        {"padding": "ok"}, "marked by m = 0, leave the output as it is"),
+    "padding masked, but counted": (
+        lambda x, m: (x * m[..., None]).mean(1), {"m": torch.ones(B, T)},
+        {"padding": "problem"}, "marked by m = 0, move the output"),
+    "mask that counts what is real": (
+        lambda x, m: x * m.mean(1)[:, None, None], {"m": torch.ones(B, T)},
+        {"padding": "problem"}, "Not marked, they do not."),
+    "positions are no mask": (
+        lambda x, at: x - x.mean(1, keepdim=True) + at[..., None],
+        {"at": torch.arange(T).expand(B, T)}, {"padding": "info"}, "real positions"),
     "sequence first": (layer(batch_first=False), {}, {"examples": "problem", "tokens": "ok"},
                        "In evaluation and in training, changing example"),
     "axes exchanged": (layer(batch_first=False), {}, {"examples": "problem"},
@@ -171,15 +190,15 @@ VERDICTS = {
     "the whole batch normalized": (lambda x: F.layer_norm(x, x.shape[1:]) + x.mean(0), {},
                                    {"examples": "problem"}, "unit"),
     "batch norm": (OnChannels(nn.BatchNorm1d(D)), {}, {
-        "examples": "problem", "modes": "problem", "tokens": "info", "padding": "problem"},
+        "examples": "problem", "modes": "problem", "tokens": "info", "padding": "info"},
         "In training only"),
     "batch norm of steps": (nn.BatchNorm1d(T), {}, {
         "examples": "problem", "tokens": "ok", "padding": "cannot tell"}, "In training only"),
     "batch norm without statistics": (OnChannels(nn.BatchNorm1d(D, track_running_stats=False)), {},
                                       {"modes": "ok", "examples": "problem"}, "same output"),
     "group norm": (OnChannels(nn.GroupNorm(1, D)), {"causal": True}, {
-        "causality": "problem", "padding": "problem", "examples": "ok", "modes": "ok"}, "by"),
-    "dropout": (layer(dropout=0.3), {}, {"modes": "info", "examples": "ok", "padding": "problem"},
+        "causality": "problem", "padding": "info", "examples": "ok", "modes": "ok"}, "by"),
+    "dropout": (layer(dropout=0.3), {}, {"modes": "info", "examples": "ok", "padding": "info"},
                 "dropout"),
     "drop-path": (DropPath(nn.LayerNorm(D)), {}, {
         "modes": "info", "examples": "ok", "tokens": "ok", "padding": "ok"}, "drop-path"),
@@ -260,7 +279,8 @@ def test_the_advice_fits_the_call():
     assert "padding mask, hand one on" not in said["no mask to take"][1]
     assert "padding mask, hand one on" in said["takes a mask"][1]
     assert "Declare `causal=True` if it must not." in said["takes a mask"][1]
-    assert "Declare" not in said["causal"][1] + said["not causal"][1]
+    assert "Declare `padded=True` if inputs get padded." in said["takes a mask"][1]
+    assert "`causal" not in said["causal"][1] + said["not causal"][1]
     for text, flat in said.values():
         assert flat.count("A unit is how far") == flat.count("rounding error") == 1
         assert "unit" in flat.split("float64).")[1] and max(map(len, text.splitlines())) <= 100

@@ -27,8 +27,8 @@ def examples(subject):
         return Finding("examples", "problem", joined(found, *unclear, hint), facts)
     if unclear:
         return Finding("examples", "cannot tell", " ".join(unclear), facts)
-    return Finding("examples", "ok", "No example moves when others are changed, in evaluation and "
-                   "in training.", facts)
+    return Finding("examples", "ok", "No example moved when the others were changed, in "
+                   "evaluation and in training.", facts)
 
 
 def _positions_stay_apart(subject):

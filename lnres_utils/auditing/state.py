@@ -1,5 +1,6 @@
 """Everything that a check may disturb, kept and put back: of the module and of the process."""
 
+import collections
 import functools
 import inspect
 import random
@@ -10,26 +11,54 @@ import torch
 from lnres_utils.auditing.trees import converted, tensors
 
 HELD = ("_parameters", "_buffers", "_modules")  # where a module keeps what is not an attribute
+NO_HOLDERS = (torch.Tensor, np.ndarray, str, bytes, int, float, complex, bool, type(None))
+DEPTH, MOST = 8, 2000  # steps from a function to a module, and objects that are looked at
 
 
-def modules_of(target, depth=3):
-    """The modules that a call of ``target`` reaches: itself, or what a function refers to."""
+def modules_of(target, depth=DEPTH, seen=None):
+    """The modules that a call of ``target`` reaches: itself, or what a function refers to.
+
+    Lists, dicts and the attributes of objects are gone through.
+    """
     if isinstance(target, torch.nn.Module):
         return [target]
-    if depth == 0 or not callable(target) or inspect.isclass(target):
+    seen = {} if seen is None else seen
+    if (depth == 0 or id(target) in seen or len(seen) > MOST or inspect.isclass(target)
+            or inspect.ismodule(target) or isinstance(target, NO_HOLDERS)):
         return []
-    if isinstance(target, functools.partial):
+    seen[id(target)] = target
+    if isinstance(target, dict):
+        near = list(target.values())
+    elif isinstance(target, (list, tuple, set, frozenset, collections.deque)):
+        near = list(target)
+    elif isinstance(target, functools.partial):
         near = [target.func, *target.args, *target.keywords.values()]
     elif inspect.ismethod(target):
         near = [target.__self__, target.__func__]
     elif inspect.isfunction(target):
         near = _referred(target)
     else:
-        near = list(getattr(target, "__dict__", {}).values())
+        near = _attributes(target)
     found = []
     for each in near:
-        found += [module for module in modules_of(each, depth - 1) if module not in found]
+        found += [module for module in modules_of(each, depth - 1, seen) if module not in found]
     return found
+
+
+def _attributes(target):
+    """What an object holds, in its dict and in slots."""
+    slots = [name for kind in type(target).__mro__ for name in _names(vars(kind).get("__slots__"))]
+    values = [*getattr(target, "__dict__", {}).values()]
+    for name in slots:
+        try:
+            values.append(getattr(target, name))
+        except AttributeError:  # an empty slot
+            continue
+    return values
+
+
+def _names(slots):
+    return [slots] if isinstance(slots, str) else list(slots or ())
 
 
 def _referred(function):
@@ -86,8 +115,9 @@ def _has_cuda():
 class ModuleState:
     """The modules behind a subject: kept as they are, run on working copies, put back.
 
-    The numbers of the kept tensors are never written to: parameters get other storage while the
-    audit runs, buffers and other tensors of the modules are replaced by clones before every run.
+    The numbers of the kept tensors are never written to: working parameters stand in for the
+    parameters while the audit runs, buffers and other tensors of the modules are replaced by clones
+    before every run. Where nothing can stand in, as in TorchScript, a parameter gets other storage.
     """
 
     def __init__(self, roots):
@@ -96,6 +126,11 @@ class ModuleState:
         self.parameters = list({id(each): each for root in roots
                                 for each in root.parameters()}.values())
         self.kept = [(each, each.data, each.grad, each.requires_grad) for each in self.parameters]
+        held = {id(each) for module in self.modules if isinstance(vars(module).get("_parameters"),
+                                                                  dict)
+                for each in module._parameters.values()}
+        self.working = {id(each): _working(each) if id(each) in held else each
+                        for each in self.parameters}
         self.attributes = [(module, dict(module.__dict__)) for module in self.modules]
         self.containers = [(value, value.copy()) for _, attributes in self.attributes
                            for value in attributes.values()
@@ -108,17 +143,17 @@ class ModuleState:
         self.numbers = [(module, name) for module, attributes in self.attributes
                         for name, value in attributes.items()
                         if name not in HELD and _holds_numbers(value)]
-        for each in self.parameters:
-            each.grad = None
 
     def install(self, dtype, jitter_seed):
         """Give the parameters storage of their own, of ``dtype``; jitter them with a seed."""
         self._put_attributes_back()
         generator = torch.Generator().manual_seed(jitter_seed or 0)
-        for parameter, data, _, _ in self.kept:
+        for original, data, _, _ in self.kept:
+            parameter = self.working[id(original)]
             parameter.grad = None
-            parameter.data = data  # the last working copy goes before the next one comes
-        for parameter, data, _, _ in self.kept:
+            parameter.data = data.detach()  # the last numbers go before the next ones come
+        for original, data, _, _ in self.kept:
+            parameter = self.working[id(original)]
             change = jitter_seed is not None and _is_affine(data)
             copy = jittered(data, generator) if change else data
             wanted = dtype if dtype is not None and data.is_floating_point() else data.dtype
@@ -127,6 +162,8 @@ class ModuleState:
     def refresh(self, dtype):
         """Attributes, buffers and generators as they were kept, tensors among them cloned."""
         self._put_attributes_back()
+        for container, content in self.containers:
+            _refill(container, self._stood_in_for(content))
         clones = {}
         for module, attributes in self.attributes:
             buffers = attributes.get("_buffers")
@@ -137,6 +174,17 @@ class ModuleState:
             buffer.data = converted(data, dtype)
         for module, name in self.numbers:
             module.__dict__[name] = converted(module.__dict__[name], dtype)
+
+    def _stood_in_for(self, content):
+        """A copy of a list, dict or set with working parameters in the places of parameters."""
+
+        def changed(value):
+            return self.working.get(id(value), value)
+
+        if isinstance(content, dict):
+            return type(content)((key, changed(value)) for key, value in content.items()) if (
+                type(content) in (dict, collections.OrderedDict)) else content
+        return type(content)(map(changed, content)) if type(content) in (list, set) else content
 
     def _put_attributes_back(self):
         for module, attributes in self.attributes:
@@ -154,18 +202,28 @@ class ModuleState:
     def checksum(self):
         """Changes when a run has written to the working copies of the parameters."""
         with torch.no_grad():
-            return [each.data.sum().item() for each in self.parameters if each.numel()]
+            return [each.data.sum().item() for each in self.working.values() if each.numel()]
 
     def restore(self):
         for buffer, data in self.slots:
             buffer.data = data
         self._put_attributes_back()
         for parameter, data, grad, requires_grad in self.kept:
-            parameter.grad = None
-            parameter.data = data
+            if self.working[id(parameter)] is parameter:
+                parameter.grad = None
+                parameter.data = data
             if parameter.requires_grad != requires_grad:
                 parameter.requires_grad_(requires_grad)
-            parameter.grad = grad
+            if parameter.grad is not grad:
+                parameter.grad = grad
+
+
+def _working(parameter):
+    """An empty parameter to stand in for one; or itself, where its kind is not known."""
+    if type(parameter) is not torch.nn.Parameter:
+        return parameter
+    empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
+    return torch.nn.Parameter(empty, requires_grad=parameter.requires_grad)
 
 
 def _refill(container, content):
@@ -179,11 +237,25 @@ def _refill(container, content):
 
 
 def _holds_numbers(value):
-    """Whether an attribute is a tensor, or holds some, that are no parameters."""
+    """Whether an attribute is to be copied for each run: a tensor, an array, or holds some.
+
+    So are lists and dicts inside of others. What holds parameters or modules is left.
+    """
+    if isinstance(value, (np.ndarray, collections.deque)):
+        return not modules_of(list(value) if value.ndim else [], 3) if isinstance(
+            value, np.ndarray) and value.dtype == object else True
     if not isinstance(value, (torch.Tensor, list, tuple, dict)):
         return False
     found = tensors(value)
-    return bool(found) and not any(isinstance(each, torch.nn.Parameter) for each in found)
+    if any(isinstance(each, torch.nn.Parameter) for each in found):
+        return False
+    return bool(found) or _holds_containers(value) and not modules_of(value)
+
+
+def _holds_containers(value):
+    inside = value.values() if isinstance(value, dict) else value
+    return isinstance(value, (list, tuple, dict)) and any(
+        type(each) in (list, dict, set, collections.deque, np.ndarray) for each in inside)
 
 
 def _state_of(value):

@@ -133,7 +133,7 @@ def _first_and_last(length, rows):
 def tokens(subject):
     """Finding "tokens": whether a position sees other ones, along each axis of positions."""
     return _finding(subject, "tokens", subject.positions, lambda seen: seen,
-                    "Each position sees itself alone", "info")
+                    "No position moved when another one was changed", "info")
 
 
 def causality(subject):
@@ -142,7 +142,7 @@ def causality(subject):
     verdict, hint = ("problem", "") if subject.causal else (
         "info", "" if subject.causal is False else "Declare `causal=True` if it must not.")
     return _finding(subject, "causality", letters, lambda seen: seen.tril(-1),
-                    "No position sees a later one", verdict, hint)
+                    "No position moved when a later one was changed", verdict, hint)
 
 
 def _finding(subject, name, letters, part, nothing, verdict, hint=""):
@@ -174,8 +174,8 @@ def _finding(subject, name, letters, part, nothing, verdict, hint=""):
         return Finding(name, verdict, joined(*found, *unclear, hint), facts)
     if unclear:
         return Finding(name, "cannot tell", " ".join(unclear), facts)
-    return Finding(name, "ok", f"{nothing}, in evaluation and in training; every position was "
-                   "changed.", facts)
+    return Finding(name, "ok", f"{nothing}, in evaluation and in training; every position "
+                   "was changed once.", facts)
 
 
 def _facts(result, pairs):
