@@ -116,8 +116,8 @@ KNOBS = (
            "Kind \"batch\" averages the means and variances of the examples. Short examples then "
            "count as much as long ones, and the spread between examples is lost.", "AX-06", ()),
           ("one-pass-variance", "one-pass",
-           "The variance is the mean of the squares minus the square of the mean. Far from zero both "
-           "are large, and their difference is rounding: subtract the mean first.", "NUM-03", ()),
+           "The variance is the mean of the squares minus the square of the mean. Far from "
+           "zero both are large, and their difference is rounding: subtract the mean first.", "NUM-03", ()),
           ("mask-inverted", "inverted",
            "The statistics run over the padding: the mask is True where a token is real.",
            "", ()),
@@ -139,7 +139,7 @@ KNOBS = (
     Knob("mask-from-zeros", {"mask_from": "numbers"},
          "The mask is guessed from x: what is not zero is taken for real. Padding may hold any "
          "numbers, and a real token may be zero: use `mask`.", PADDING, "",
-         masks=("empty", "padding-left")),
+         masks=("padding-left",)),
     Knob("padding-at-the-end", {"mask_from": "lengths"},
          "It takes the first tokens of each example for the real ones, as many as there are. "
          "Padding may stand anywhere: use `mask` at each position.", PADDING, ""),

@@ -7,7 +7,7 @@ import numpy as np
 from lnres_utils import norms
 from lnres_utils.checking import Case, Exercise, Knob, Output
 from lnres_utils.drives import practical_checks as drive
-from lnres_utils.drives.boxes import NormBox, NormFailed
+from lnres_utils.drives.boxes import NormBox
 from lnres_utils.specs import LESSONS
 from lnres_utils.specs.norm_family import faulty_layer_norm
 from lnres_utils.specs.sealed import Sealed, label_of, opened
@@ -184,6 +184,17 @@ def compares(*shapes, tolerance=TOLERANCE, looks_at_x=True, **more):
     return norm_test
 
 
+def _allclose(shape, plain=False):
+    """One array of unit variance, compared as closely as ``np.allclose`` does by default."""
+    def norm_test(norm):
+        rng = np.random.default_rng(0)
+        x, gamma, beta = (rng.normal(size=size) for size in (shape, shape[-1], shape[-1]))
+        more = (np.ones(shape[-1]), np.zeros(shape[-1])) if plain else (gamma, beta)
+        assert np.allclose(norm(x, *more, 1e-5), norms.layer_norm(x, *more, 1e-5))
+
+    return norm_test
+
+
 def _mean_and_variance(norm):
     x, gamma, beta, _ = inputs((2, 3, 5), small=1, far=0, plain=("gain", "bias"))
     y = norm(x, gamma, beta, 1e-5)
@@ -214,16 +225,23 @@ WAYS = {  # id: (test, sentence, item of the catalogue)
         "number of tokens for the number of features is right on those: use sizes that all differ.",
         "CHK-01"),
     "one-square-array": (
-        compares((4, 4), plain=("gain", "bias"), **_TAME), "One small square array with gain 1 and "
-        "bias 0 shows few mistakes: use sizes that all differ, a random gain and bias, rows with a "
-        "variance of about ε and far from zero, and look at x afterwards.", "CHK-01"),
+        compares((4, 4), plain=("gain", "bias"), **_TAME), "One small square array with gain 1 "
+        "and bias 0 shows few mistakes: use sizes that all differ, a random gain and bias, rows "
+        "with a variance of about ε and far from zero, and look at x afterwards.", "CHK-01"),
+    "one-square-array-allclose": (
+        _allclose((4, 4), plain=True), "One square array of unit variance with gain 1 and bias 0 "
+        "shows few mistakes: use sizes that all differ, a random gain and bias, a variance of "
+        "about ε, a mean of 1000, and look at x afterwards.", "CHK-01"),
+    "one-tame-array-allclose": (
+        _allclose((3, 5, 8)), "It compares on rows of unit variance only. Add rows whose variance "
+        "is about ε, a row with a mean of 1000, and a look at x after the call.", "CHK-01"),
     "one-tame-array": (
         compares(**_TAME), "It compares on tame rows only. Add rows whose variance is about ε, a "
         "row with a mean of 1000, and a look at x after the call.", "CHK-01"),
     "one-tame-array-tight": (
-        compares(tolerance=1e-9, **_TAME), "It compares on tame rows only, and tighter than a right "
-        "norm in float32 is. Add rows whose variance is about ε and a row far from zero, allow for "
-        "rounding, and look at x after the call.", "CHK-01"),
+        compares(tolerance=1e-9, **_TAME), "It compares on tame rows only, and tighter than a "
+        "right norm in float32 is. Add rows whose variance is about ε and a row far from zero, allow "
+        "for rounding, and look at x after the call.", "CHK-01"),
     "one-tame-array-bit-by-bit": (
         compares(tolerance=0, **_TAME), "It asks for equal bits, on tame rows only. Right norms "
         "differ in the last digits: allow for rounding; and add rows whose variance is about ε and "

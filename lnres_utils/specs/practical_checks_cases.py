@@ -42,6 +42,7 @@ def masked(rng):
     far = padded(rng, (3, 4, 2), 5, 6)
     far["x"] += FAR
     one_empty, all_empty = padded(rng, (3, 0, 1), 6, 4), padded(rng, (0, 0), 5, 3)
+    all_empty["x"][...] = 0
     return [
         *each("real tokens", {"eps": 1e-5}, (4, 1, 6), 7, 5),
         *both("real tokens", zeros, {"eps": 1e-5}),

@@ -124,7 +124,7 @@ _COMMON_SENTENCES = {
     "always-no": "It finds nothing in any function. Two outputs of the same function are to be "
     "compared, one before a change and one after it, where nothing was changed.",
     "small-changes": "Its changes are too small, or it asks for a gradient at one place only. "
-    "Some functions show what they see only when numbers are large: add noise of 100 to all features.",
+    "Some functions show what they see only when numbers are large: noise of 100 on all features.",
     "loose-tolerance": "Its tolerance is too loose beside its changes: a leak with a weight of "
     "0.001, or a share of 1/T in a mean over time, passes for rounding.",
     "large-tolerance": "Its tolerance is too large: a hundred-thousandth of a change of 100 is "

@@ -440,6 +440,19 @@ def asserts_a_string(norm):
     norm(np.ones((3, 3)), np.ones(3), np.ones(3))
 
 
+@answer("", "norm_test", "one-square-array-allclose")
+def compared_by_default(norm):
+    x, one, zero = np.random.default_rng(0).normal(size=(4, 4)), np.ones(4), np.zeros(4)
+    assert np.allclose(norm(x, one, zero, 1e-5), _layer_norm(x, one, zero, 1e-5))
+
+
+@answer("", "norm_test", "one-tame-array-allclose")
+def compared_by_default_on_five_tokens(norm):
+    rng = np.random.default_rng(0)
+    x, gain, bias = rng.normal(size=(3, 5, 8)), rng.normal(size=8), rng.normal(size=8)
+    assert np.allclose(norm(x, gain, bias, 1e-5), _layer_norm(x, gain, bias, 1e-5))
+
+
 @answer("", "norm_test", "one-square-array")
 def a_new_layer(norm):
     x, one, zero = np.random.default_rng(0).normal(size=(4, 4)), np.ones(4), np.zeros(4)
