@@ -250,7 +250,7 @@ ODD = {  # (answer, outcome, words of the report)
     "a sublayer of another width": (block(lambda self, x: self.feed_forward(x[..., 1:])), "wrong",
                                     "`feed_forward` was given a tensor of shape (2, 3, 8)"),
     "a sublayer of None": (block(lambda self, x: self.attention(None)), "wrong",
-                           "`attention` was given a NoneType"),
+                           "`attention` was given None"),
     "no module": (type("PreNormBlock", (), {"__init__": lambda self, w, a, f: None}), "wrong",
                   "not a torch.nn.Module: inherit from it"),
     "without super": (type("PreNormBlock", (nn.Module,), {
