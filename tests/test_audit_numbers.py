@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from lnres_utils import audit, blocks
 
@@ -334,12 +335,21 @@ def test_constant_rows_show_an_epsilon_in_the_wrong_place(module, verdict, words
     assert finding.verdict == verdict and words in finding.evidence
 
 
+class Residual(nn.Linear):
+    def __init__(self):
+        super().__init__(D, D)
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
 AUTOCAST = [  # module, bfloat16 without autocast, float32 and bfloat16 under it, verdict
     (nn.LayerNorm(D), "bfloat16", "float32", "bfloat16", "ok"),
     (nn.RMSNorm(D), "bfloat16", "float32", "bfloat16", "ok"),
     (UpcastRMS(), "float32", "float32", "float32", "info"),
     (layer(), "raises", "bfloat16", "bfloat16", "ok"),
     (torch.tanh, "bfloat16", "float32", "bfloat16", "ok"),
+    (Residual(), "raises", "float32", "bfloat16", "ok"),
 ]
 
 
@@ -353,7 +363,7 @@ def test_the_dtype_that_comes_out_is_told(module, plain, single, half, verdict):
         assert finding.verdict == verdict
         assert facts["plain"]["float32"] == "float32" and facts["plain"]["bfloat16"] == plain
         assert facts["autocast"] == {"float32": single, "bfloat16": half,
-                                     "float16": facts["autocast"]["float16"]}
+                                     "float16": half.replace("bfloat16", "float16")}
     if isinstance(module, nn.Module):
         module.float()
 
@@ -385,6 +395,67 @@ def frozen(module, *names):
     return module
 
 
+class OnInput(nn.Module):
+    """What a function makes of a linear layer and an input."""
+
+    def __init__(self, function, more=False):
+        super().__init__()
+        self.function, self.inner = function, seeded(lambda: nn.Linear(D, D))
+        self.more = nn.Linear(D, D) if more else None
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+class Experts(nn.Module):
+    """Each token is treated by the one expert that it scores highest."""
+
+    def __init__(self, count=32, skips=True):
+        super().__init__()
+        self.scores, self.skips = nn.Linear(D, count), skips
+        self.experts = nn.ModuleList(nn.Linear(D, D) for _ in range(count))
+
+    def forward(self, x):
+        share, chosen = self.scores(x).softmax(-1).max(-1)
+        y = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            mine = chosen == number
+            if bool(mine.any()) or not self.skips:
+                y = y + expert(x) * (mine * share)[..., None]
+        return y
+
+
+@pytest.mark.parametrize("skips", [True, False])
+def test_experts_that_no_token_chose_are_no_problem(skips):
+    finding = found(seeded(lambda: Experts(skips=skips)), "gradients")
+    assert finding.verdict == "info" and finding.facts["not chosen"]
+    assert "was zero for all 36 tokens tried" in finding.evidence
+
+
+def test_gradients_that_are_not_finite_are_a_problem():
+    finding = found(OnInput(lambda layer, x: torch.where(x > -1e9, layer.inner(x), torch.sqrt(
+        0 * layer.inner(x) - 1))), "gradients")
+    assert finding.verdict == "problem" and "NaN or infinite" in finding.evidence
+    assert finding.facts["not finite"] == ["inner.weight", "inner.bias"]
+
+
+BACKWARD = [  # module, verdict, words
+    (OnInput(lambda layer, x: layer.inner(x).exp().mul_(2)), "problem", "inplace operation"),
+    (OnInput(lambda layer, x: x.add_(layer.inner(x))), "problem", "inplace operation"),
+    (OnInput(lambda layer, x: x + checkpoint(layer.inner, x, use_reentrant=True)), "cannot tell",
+     "use_reentrant=False"),
+]
+
+
+@pytest.mark.parametrize(("module", "verdict", "words"), BACKWARD)
+def test_a_backward_pass_that_raises_is_told(module, verdict, words):
+    report = audit(module, example(), checks=list(NUMBERS))
+    for check in ("gradients", "constant rows"):
+        assert report[check].verdict == verdict, report.text
+        assert "The backward pass raises RuntimeError" in report[check].evidence
+        assert words in report[check].evidence
+
+
 GRADIENTS = [  # module, verdict, frozen, unreached, zero
     (nn.LayerNorm(D), "ok", [], [], []), (layer(), "ok", [], [], []),
     (frozen(nn.LayerNorm(D), "weight"), "info", ["weight"], [], []),
@@ -393,6 +464,9 @@ GRADIENTS = [  # module, verdict, frozen, unreached, zero
     (nn.Sequential(nn.Linear(D, D), nn.Threshold(1e9, 0.0)), "problem", [], [],
      ["0.weight", "0.bias"]),
     (nn.Identity(), "info", [], [], []),
+    (OnInput(lambda layer, x: layer.inner(x) + 0 * torch.tanh(layer.more(x)), more=True), "problem", [],
+     [], ["more.weight", "more.bias"]),
+    (OnInput(lambda layer, x: layer.inner(x).masked_fill(x > 1, -torch.inf)), "ok", [], [], []),
 ]
 
 
@@ -502,3 +576,33 @@ def test_the_module_is_what_it_was():
     assert not module[0].linear1.bias.requires_grad
     assert not any(each._forward_hooks or each._forward_pre_hooks for each in module.modules())
     assert all(each.grad is None for each in module.parameters())
+
+
+def test_random_numbers_of_evaluation_are_no_lost_variance():
+    for mends in (0.1, 0.0):
+        finding = found(lambda x, mends=mends: x + mends * torch.randn_like(x), "shift")
+        assert finding.verdict == ("cannot tell" if mends else "info"), finding.evidence
+    assert "float32 keeps" in finding.evidence
+
+
+def test_the_size_of_a_change_is_that_of_all_of_the_output():
+    assert "changes by 300 % of its size" in found(nn.Identity(), "scale").evidence
+
+
+@pytest.mark.parametrize("module", [nn.Identity(), nn.Dropout(0.5)])
+def test_what_changes_nothing_is_told_so(module):
+    assert found(module, "placement").evidence == "No norm: the output is the input."
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.GRU(D, D, batch_first=True)
+
+    def forward(self, x):
+        return self.inner(x)[0]
+
+
+def test_a_submodule_that_returns_a_tuple_is_passed_by():
+    finding = found(seeded(Recurrent), "placement")
+    assert "has shape" not in finding.evidence, finding.evidence

@@ -11,13 +11,16 @@ INPUTS = (torch.float32, torch.bfloat16, torch.float16)
 
 @probing.check("autocast")
 def autocast(subject):
-    """The output's dtype for each of the input's, parameters in float32, as autocast has them."""
+    """The output's dtype for each of the input's, parameters in float32, as autocast has them.
+
+    Autocast is to the input's own dtype where this is a half one, else to bfloat16.
+    """
     facts = {"plain": {}, "autocast": {}}
     messages = {}
     for dtype in INPUTS:
         x = _input(subject, dtype)
         for where in facts:
-            around = torch.autocast("cpu", torch.bfloat16) if where == "autocast" else None
+            around = torch.autocast("cpu", _of_autocast(dtype)) if where == "autocast" else None
             try:
                 facts[where][name(dtype)] = name(_run(subject, x, around).dtype)
             except ModuleRaised as error:
@@ -35,12 +38,17 @@ def autocast(subject):
                            f"{messages['autocast', 'float32']}; without it runs"), facts
     told = "; ".join(f"{'under' if where == 'autocast' else 'without'} autocast {_pairs(pairs)}"
                      for where, pairs in facts.items() if where != "promotes")
+    told += ", each half dtype under an autocast of its own"
     if facts["promotes"]:
         return "info", (f"an input in half precision comes out as float32, so that all that "
                         f"follows takes twice the memory: {told}"), facts
     if all(given == got for where in ("plain", "autocast") for given, got in facts[where].items()):
         told = "the output has the dtype of the input, with and without autocast"
     return "ok", told, facts
+
+
+def _of_autocast(dtype):
+    return torch.float16 if dtype == torch.float16 else torch.bfloat16
 
 
 def _input(subject, dtype):

@@ -32,8 +32,8 @@ def half(subject):
     if not bad:
         worst = max(facts["cases"], key=lambda case: case.get("error") or 0.0)
         sizes = f" at 1 and {short(factor)} times the input" if factor > 1 else ""
-        return "ok", (f"float16 and bfloat16 stay finite{sizes}, in training and evaluation; error "
-                      f"at most {_percent(worst)} of the output ({worst['dtype']}, "
+        return "ok", (f"float16 and bfloat16 stay finite{sizes}, in training and evaluation; the "
+                      f"error is at most {_percent(worst)} of the output ({worst['dtype']}, "
                       f"{_mode(worst)})"), facts
     groups = {}
     for case in sorted(bad, key=lambda case: GRAVITY.index(case["outcome"])):
@@ -49,7 +49,8 @@ def _mode(case):
 
 
 def _percent(case):
-    return f"{100 * (case.get('error') or 0.0):.1g} %"
+    number = f"{100 * (case.get('error') or 0.0):.1g}"
+    return f"{float(number):g} %"
 
 
 def _of(examples):

@@ -58,7 +58,7 @@ def padding(subject):
             facts[mode] = _asked(subject, letter, mode)
         except (ModuleRaised, CannotPad) as error:
             raised = "the module raised " if isinstance(error, ModuleRaised) else ""
-            not_told[mode] = raised + str(error)
+            not_told[mode] = raised + str(error).removesuffix(".") + "."
             facts[mode] = {"gap": None}
             continue
         masks += [facts[mode]["mask"]] * bool(facts[mode]["mask"])

@@ -49,7 +49,9 @@ def placement(subject):
     label, extra = _label(subject, facts)
     facts |= {"placement": label, **extra}
     base, _, final = label.partition(" + ")
-    sentence = f"{label}: {SENTENCES[base]}"
+    sentence = f"{'no norm' if label == 'none' else label}: {SENTENCES[base]}"
+    if label == "none" and not (facts["update at 1"] or facts["update at 100"]):
+        return "info", "no norm: the output is the input", facts
     if extra.get("blocks"):
         sentence += f"; so each of {extra['blocks']} blocks in a row"
     if final:
@@ -273,7 +275,7 @@ def _behind_final_norm(subject, view, order, affordable):
         inner = _Tokens(subject, view.exchanged, around=lambda last=last: _passed_by(last))
         try:
             found = order_of_function(inner, inner.shape, surface=affordable)
-        except (ValueError, ModuleRaised):
+        except (ValueError, ModuleRaised, CannotTell):
             continue
         if found in CARRIED:
             found = "pre or sandwich" if found == "res-post" and _fades(inner) else found
@@ -292,5 +294,8 @@ def _last_modules(subject, view):
 
 
 def _passed_by(module):
-    """A context in which a submodule gives back its input."""
-    return hooked([module], lambda module, args, kwargs, output: args[0])
+    """A context in which a submodule gives back its input, in a tuple where it returns one."""
+    def instead(module, args, kwargs, output):
+        return (args[0], *output[1:]) if isinstance(output, tuple) else args[0]
+
+    return hooked([module], instead)

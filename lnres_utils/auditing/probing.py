@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lnres_utils.auditing.report import Finding
-from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.auditing.subject import ModuleRaised, one_line
 
 LEAST = 1e-300  # beside which nothing is divided
 SAME = 1e-4  # relative to the output; for numbers of size 30 even an epsilon of 0.1 changes less
@@ -15,6 +15,19 @@ ROUNDING = 16  # an honest algorithm stays within this many times what one round
 
 class CannotTell(Exception):
     """A question that this module leaves open; the message is the reason, in one line."""
+
+
+class BackwardRaised(Exception):
+    """The backward pass raised; the message is torch's, in one line."""
+
+    @property
+    def is_fault(self):
+        """Whether it is the module's: something overwrites what its backward pass needs."""
+        return "modified by an inplace operation" in str(self)
+
+    def sentence(self):
+        hint = ("; the check needs `use_reentrant=False`" if "use_reentrant" in str(self) else "")
+        return f"the backward pass raises {self}{hint}"
 
 
 def check(name):
@@ -30,6 +43,9 @@ def check(name):
             except ModuleRaised as error:
                 verdict, evidence = "cannot tell", f"the module raised {error}"
                 facts = {"error": str(error)}
+            except BackwardRaised as error:
+                verdict = "problem" if error.is_fault else "cannot tell"
+                evidence, facts = error.sentence(), {"error": str(error)}
             return Finding(name, verdict, _sentence(evidence), facts)
 
         return asked
@@ -103,6 +119,14 @@ def outputs(subject, *inputs, dtype, mode="eval", grad=False):
             raise CannotTell(f"the output has numbers that are not finite for an input of size "
                              f"{short(largest(x))} in {name(dtype)}")
     return found
+
+
+def gradients(y, inputs, cotangent):
+    """The gradient for each input, None where there is none."""
+    try:
+        return torch.autograd.grad(y, inputs, cotangent, allow_unused=True)
+    except Exception as error:
+        raise BackwardRaised(one_line(error)) from error
 
 
 def real(y):
