@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -570,6 +572,95 @@ def test_modules_that_a_function_refers_to_come_back_too():
         assert_same(before, everything(module))
 
 
+class Slotted:
+    __slots__ = ("model",)
+
+    def __init__(self, model):
+        self.model = model
+
+
+@pytest.mark.parametrize("behind", [
+    lambda module: functools.partial(lambda held, x: held["a"](x), {"a": module}),
+    lambda module: functools.partial(lambda held, x: held[0][0](x), [[module]]),
+    lambda module: functools.partial(lambda held, x: held.model(x), SimpleNamespace(model=module)),
+    lambda module: functools.partial(lambda held, x: held.model(x), Slotted(module)),
+    lambda module: functools.wraps(module)(lambda x: functools.wraps(module)(
+        lambda x: functools.wraps(module)(lambda x: module(x))(x))(x)),
+])
+def test_modules_held_by_other_objects_are_found(behind):
+    module = trained(OnChannels(nn.BatchNorm1d(D)), example())
+    before = everything(module)
+    report = audit(behind(module), example(), checks=["examples", "gradients"])
+    assert report["examples"].facts["where"] == "train only"
+    assert report["gradients"].facts["parameters"] == 2
+    assert_same(before, everything(module))
+
+
+def test_a_graph_made_before_and_what_is_hooked_into_it_stay():
+    """As of training on several devices, which hooks into where gradients are added up."""
+    module, calls = nn.Linear(D, D), []
+    loss = module(example()).sum()
+    node = module.weight.view_as(module.weight).grad_fn.next_functions[0][0]
+    node.register_hook(lambda *_: calls.append(1))
+    module.weight.register_hook(lambda grad: calls.append(2))
+    audit(module, example(), checks=["examples", "constant rows", "gradients"])
+    assert calls == []
+    gradient, = torch.autograd.grad(loss, [module.weight])
+    assert gradient.shape == (D, D)
+    module(example()).sum().backward()
+    assert calls == [2, 2, 1]
+
+
+def test_gradients_are_kept_when_the_audit_does_not_start(monkeypatch):
+    module = trained(nn.Linear(D, D), example())
+    before = everything(module)
+
+    def stopped(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Subject, "_give_constant_examples_numbers", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        audit(module, example())
+    assert_same(before, everything(module))
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_lists_in_lists_queues_and_arrays_come_back():
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.nested, self.queue, self.array = {"a": [1]}, deque([1]), np.ones(2)
+
+        def forward(self, x):
+            self.nested["a"].append(2)
+            self.queue.append(2)
+            self.array += 1
+            return x * len(self.nested["a"]) * len(self.queue) * self.array[0]
+
+    module = Keeps()
+    assert audit(module, example(), checks=["tokens"])["tokens"].verdict == "ok"
+    assert (module.nested, module.queue, module.array.tolist()) == (
+        {"a": [1]}, deque([1]), [1.0, 1.0])
+
+
+def test_what_a_call_changes_is_told():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x):
+            self.calls += 1
+            return x + self.calls
+
+    remarks = audit(Counts(), example(), checks=["tokens"]).facts["remarks"]
+    assert len(remarks) == 1 and "In evaluation a call changes the buffer `calls`" in remarks[0]
+    remarks = audit(nn.ReLU(inplace=True), example(), checks=["tokens"]).facts["remarks"]
+    assert len(remarks) == 1 and "changes its input in place" in remarks[0]
+    for module in (nn.BatchNorm1d(T), layer(), nn.Identity()):
+        assert audit(module, example(), checks=["tokens"]).facts["remarks"] == []
+
+
 def test_the_example_and_the_arguments_are_left_as_they_are():
     def in_place(x, mask, seen):
         seen.append(1)
@@ -635,6 +726,19 @@ REFUSED = [
      "no check 'token'; there are examples, tokens"),
     (lambda: audit(nn.LazyLinear(3), example()), ValueError, "has no shape yet"),
     (lambda: Finding("tokens", "fine", ""), ValueError, "'fine'"),
+    (lambda: audit(nn.LayerNorm(D), example(), seed=None), ValueError, "seed is None"),
+    (lambda: audit(nn.LayerNorm(D), example(), seed=2**70), ValueError, "a whole number from 0"),
+    (lambda: audit(nn.LayerNorm(D), example(), causal="yes"), TypeError, "causal is 'yes'"),
+    (lambda: audit(nn.LayerNorm(D), example(), output=3), TypeError, "output is int"),
+    (lambda: audit(nn.LayerNorm(D), example(), output=lambda y: None), ValueError,
+     "`output` picked NoneType"),
+    (lambda: audit(nn.LayerNorm(D), example(), checks=3), TypeError, "checks is 3"),
+    (lambda: audit(nn.LayerNorm(D), example(), checks=[["half"]]), TypeError, "a list of names"),
+    (lambda: audit(nn.LayerNorm(D), example(), checks=[]), ValueError, "checks names none"),
+    (lambda: audit(nn.LayerNorm(D), example()[0, 0], axes="B"), ValueError, "beside the examples"),
+    (lambda: audit(nn.LayerNorm(D), example().to_sparse()), TypeError, "a dense tensor"),
+    (lambda: audit(nn.LayerNorm(D), example().to("meta")), ValueError, "the device meta"),
+    (lambda: audit(nn.LayerNorm(D), example().to(torch.float8_e4m3fn)), TypeError, "float8"),
 ]
 
 
