@@ -11,6 +11,7 @@ import numpy as np
 from lnres_utils.checking.judging import judge
 from lnres_utils.checking.report import SYMBOLS
 from lnres_utils.checking.running import describe
+from lnres_utils.markup import code
 
 
 class CheckFailed(AssertionError):
@@ -126,9 +127,7 @@ class Hint:
         return "\n".join(lines)
 
     def _repr_html_(self):
-        from lnres_utils.checking.report import _code
-
-        items = "".join(f"<li>{_code(text)}</li>" for text in self.shown)
+        items = "".join(f"<li>{code(text)}</li>" for text in self.shown)
         return (f"<div><strong>{escape(self.exercise)}: hint {len(self.shown)} of {self.total}"
                 f"</strong><ol>{items}</ol></div>")
 

@@ -117,7 +117,8 @@ KNOBS = (
            "count as much as long ones, and the spread between examples is lost.", "AX-06", ()),
           ("one-pass-variance", "one-pass",
            "The variance is the mean of the squares minus the square of the mean. Far from "
-           "zero both are large, and their difference is rounding: subtract the mean first.", "NUM-03", ()),
+           "zero both are large, and their difference is rounding: subtract the mean first.",
+           "NUM-03", ()),
           ("mask-inverted", "inverted",
            "The statistics run over the padding: the mask is True where a token is real.",
            "", ()),

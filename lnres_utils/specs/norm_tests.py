@@ -240,8 +240,8 @@ WAYS = {  # id: (test, sentence, item of the catalogue)
         "row with a mean of 1000, and a look at x after the call.", "CHK-01"),
     "one-tame-array-tight": (
         compares(tolerance=1e-9, **_TAME), "It compares on tame rows only, and tighter than a "
-        "right norm in float32 is. Add rows whose variance is about ε and a row far from zero, allow "
-        "for rounding, and look at x after the call.", "CHK-01"),
+        "right norm in float32 is. Add rows whose variance is about ε and a row far from zero, "
+        "allow for rounding, and look at x after the call.", "CHK-01"),
     "one-tame-array-bit-by-bit": (
         compares(tolerance=0, **_TAME), "It asks for equal bits, on tame rows only. Right norms "
         "differ in the last digits: allow for rounding; and add rows whose variance is about ε and "
