@@ -283,6 +283,25 @@ def test_what_survives_half_precision_is_ok(module):
     assert {case["size"] for case in finding.facts["cases"]} == {1, 300}
 
 
+def test_an_epsilon_that_goes_by_the_dtype_is_no_fault_of_half_precision():
+    """Without an epsilon of its own an RMSNorm takes another one in float64 than in half."""
+    finding = found(nn.RMSNorm(D), "half", example(size=5e-4, mean=0).half())
+    assert finding.verdict == "ok", finding.evidence
+    finding = found(lambda x: F.rms_norm(x, (D,), eps=1e-3 if x.dtype == torch.float16 else None),
+                    "half", example(size=5e-4, mean=0).half())
+    assert finding.verdict == "problem", finding.evidence
+
+
+def test_a_norm_of_two_numbers_is_no_sign():
+    for seed in range(4):
+        x = torch.randn(1, 2, 2, generator=torch.Generator().manual_seed(seed))
+        for module in (nn.LayerNorm(2), nn.RMSNorm(2)):
+            for check in ("scale", "shift"):
+                finding = found(module, check, x)
+                assert finding.verdict != "problem", finding.evidence
+    assert found(nn.RMSNorm(1), "scale", example(3, 6, 1)).verdict == "problem"
+
+
 HALF = [  # module, outcome, modes, words
     (ByHand(two_pass(1e-5)), "erased", {"train", "eval"}, "of the 2 examples asked"),
     (ByHand(lambda x: x * torch.rsqrt(mean(x * x) + 1e-6)), "erased", {"train", "eval"}, "rows"),
