@@ -483,8 +483,8 @@ GRADIENTS = [  # module, verdict, frozen, unreached, zero
     (nn.Sequential(nn.Linear(D, D), nn.Threshold(1e9, 0.0)), "problem", [], [],
      ["0.weight", "0.bias"]),
     (nn.Identity(), "info", [], [], []),
-    (OnInput(lambda layer, x: layer.inner(x) + 0 * torch.tanh(layer.more(x)), more=True), "problem", [],
-     [], ["more.weight", "more.bias"]),
+    (OnInput(lambda layer, x: layer.inner(x) + 0 * torch.tanh(layer.more(x)), more=True),
+     "problem", [], [], ["more.weight", "more.bias"]),
     (OnInput(lambda layer, x: layer.inner(x).masked_fill(x > 1, -torch.inf)), "ok", [], [], []),
 ]
 

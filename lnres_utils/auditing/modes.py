@@ -28,7 +28,8 @@ def modes(subject):
                        f"different seeds differ by {sized(seen.eval_random)}.",
                        facts | {"cause": "random evaluation"})
     if seen.raised:
-        return _cannot_tell(f"In training the module raised {seen.raised.removesuffix('.')}.", facts)
+        said = seen.raised.removesuffix(".")
+        return _cannot_tell(f"In training the module raised {said}.", facts)
     causes, sentences = seen.causes()
     facts["cause"] = " and ".join(causes)
     verdict = "problem" if set(causes) - {"dropout"} else "info" if causes else "ok"
