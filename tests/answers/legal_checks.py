@@ -200,11 +200,11 @@ def masked_array(x, mask, kind, eps=1e-5):
     return ((hidden - mean) / np.ma.sqrt(var + eps)).filled(0.0)
 
 
-def masked_squares(x, mask, kind, eps=1e-5):
+def masked_weights(x, mask, kind, eps=1e-5):
     real, axes = mask[..., None].astype(float), _axes(kind)
     weights = real / np.clip(real.sum(axes, keepdims=True), 1, None)
     mean = (weights * x).sum(axes, keepdims=True)
-    variance = np.maximum((weights * x**2).sum(axes, keepdims=True) - mean**2, 0)
+    variance = (weights * np.square(x - mean)).sum(axes, keepdims=True)
     return real * (x - mean) * (variance + eps) ** -0.5
 
 
@@ -237,7 +237,7 @@ def masked_loops(x, mask, kind, eps=1e-5):
 
 
 MASKED = (masked_sums, masked_where, masked_gather, masked_recursion, masked_nan, masked_array,
-          masked_squares, masked_einsum, masked_loops)
+          masked_weights, masked_einsum, masked_loops)
 
 # Half precision: any way in float64, and some in float32.
 
