@@ -155,8 +155,8 @@ def test_the_download_is_told_once_and_on_every_run_button(live):
 
 
 def test_a_run_folds_the_stored_output_under_its_title(open_live):
-    page = open_live(first_page("not attempted"))
-    cell = page.locator(".cell.tag_live", has_text="not attempted").first
+    page = open_live(first_page("standardize: not attempted"))
+    cell = page.locator(".cell.tag_live", has_text="standardize: not attempted").first
     stored = cell.locator("details.live-stored")
     expect(stored.locator("summary")).to_have_text("Output stored in the book")
     expect(stored.get_by_text("not attempted").first).to_be_visible()
