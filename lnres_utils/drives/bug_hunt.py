@@ -7,6 +7,7 @@ large rows where epsilon is not, evaluation mode where dropout is not.
 
 import numpy as np
 
+from lnres_utils.drives import bug_hunt_norms as of_norms
 from lnres_utils.drives.common import WrongKind, brief
 from lnres_utils.drives.tensors import array, output
 
@@ -14,8 +15,6 @@ VOCABULARY, LENGTH, PAD = 11, 8, 0
 PARTS = ("attention", "feed_forward")  # of a block; the last linear map of each is its `output`
 HEADS = 2
 NEAR = 1e-7
-STEEP = 100  # times the gradient at rows of that size is about 1
-EIGHT_BITS = 9e-4  # half of what statistics in bfloat16 cost, twice what its output alone does
 BROKEN = 2  # where NaN comes out, and nobody knows what is seen
 LEVELS = 9  # more than this many different numbers are not told one by one
 
@@ -23,7 +22,7 @@ LEVELS = 9  # more than this many different numbers are not told one by one
 def tiny_transformer(answer, inputs):
     """Build ``answer(vocabulary, length, width, heads, depth[, dropout])``; do the case's ``task``.
 
-    Tasks are the names in ``PROBES``; each function below says what its probe gives. Random weights
+    Tasks are the names in ``PROBES``; each function says what its probe gives. Random weights
     follow from ``seed``.
     """
     import torch
@@ -97,78 +96,6 @@ def _same(hidden):
     return hidden
 
 
-def _norms(model, blocks, x):
-    """What all norms give: two a block, then the final one if it is there."""
-    import torch
-
-    norms = [getattr(block, name) for block in blocks for name in ("norm1", "norm2")]
-    norms.append(getattr(model.stack, "final_norm", norms[-1]))  # missed elsewhere
-    return torch.stack([_of_shape(output(norm, x.clone()), x, "a norm") for norm in norms])
-
-
-def _of_shape(y, x, name):
-    if y.shape != x.shape:
-        raise WrongKind(f"{name} turned shape {tuple(x.shape)} into {tuple(y.shape)}")
-    return y
-
-
-def _statistics(model, blocks, inputs):
-    """What the norms make of x."""
-    import torch
-
-    return {"y": array(_norms(model, blocks, torch.from_numpy(inputs["x"])))}
-
-
-def _epsilon(model, blocks, inputs):
-    """What the norms add to the variance of small rows, in units of 1e-5.
-
-    That is seen from the sizes of what comes out for them, and for the same rows made large.
-    """
-    import torch
-
-    x = torch.from_numpy(inputs["x"])
-    small, large = (_norms(model, blocks, factor * x).square().mean(-1) for factor in (1.0, 1e6))
-    variance = x.var(-1, correction=0)
-    return {"epsilon": array((variance * (1 / small - 1 / large))[..., 0]) / 1e-5}
-
-
-def _gradient(model, blocks, inputs):
-    """What the norms make of a cotangent."""
-    import torch
-
-    x, cotangent = (torch.from_numpy(inputs[name]) for name in ("x", "cotangent"))
-    x.requires_grad_()
-    with torch.enable_grad():
-        y = _norms(model, blocks, x)
-        if not y.requires_grad:
-            raise WrongKind("no gradient goes through a norm")
-        grads = [torch.autograd.grad(each, x, cotangent, retain_graph=True, allow_unused=True)[0]
-                 for each in y]
-    return {"gradient": array(torch.stack([0 * x if each is None else each for each in grads]))
-            * STEEP}
-
-
-def _half(model, blocks, inputs):
-    """What the norms make of x in half precision, and in which dtype."""
-    import torch
-
-    y = _norms(model.half(), blocks, torch.from_numpy(inputs["x"]).half())
-    return {"half": array(y.double()), "dtype": str(y.dtype).split(".")[-1]}
-
-
-def _bfloat16(model, blocks, inputs):
-    """Whether the norms' outputs in bfloat16 have the size they have in float64; the dtype."""
-    import torch
-
-    x = torch.from_numpy(inputs["x"]).bfloat16()
-    right = _norms(model, blocks, x.double())
-    y = _norms(model.bfloat16(), blocks, x)
-    size = (y.double() * right).sum(-1) / right.square().sum(-1)  # rounding of outputs goes
-    error = array((size - 1).square().mean((1, 2)).sqrt())
-    return {"near": np.array([float((error < EIGHT_BITS).all())]),
-            "dtype": str(y.dtype).split(".")[-1]}
-
-
 def _causality(model, blocks, inputs):
     """Which outputs of the attention, one block after another, change with which token: (T, T)."""
     import torch
@@ -197,7 +124,7 @@ def _mixed(block, x):
     output(block, x.clone())
     if not mixed:
         raise WrongKind("`attention` does not call its `output`")
-    return _of_shape(mixed[0], x, "what leads to `output`")
+    return of_norms.of_shape(mixed[0], x, "what leads to `output`")
 
 
 def _weigh(attention, draw):
@@ -272,7 +199,7 @@ def _own_norms(model, blocks, inputs):
         for part in PARTS:
             if part not in seen:
                 raise WrongKind(f"a block does not call its `{part}`")
-            reads.append(_of_shape(seen[part], x, f"what leads to `{part}`"))
+            reads.append(of_norms.of_shape(seen[part], x, f"what leads to `{part}`"))
     return {"read": array(torch.stack(reads)), "trained": np.array(trained)}
 
 
@@ -370,11 +297,11 @@ def _padding(model, blocks, inputs):
 
 
 PROBES = {
-    "statistics": _statistics,
-    "epsilon": _epsilon,
-    "gradient": _gradient,
-    "half precision": _half,
-    "bfloat16": _bfloat16,
+    "statistics": of_norms.statistics,
+    "epsilon": of_norms.epsilon,
+    "gradient": of_norms.gradient,
+    "half precision": of_norms.half,
+    "bfloat16": of_norms.bfloat16,
     "causality": _causality,
     "wide scores": _wide_scores,
     "mixture": _mixture,

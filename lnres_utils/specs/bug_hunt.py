@@ -4,6 +4,7 @@ import numpy as np
 
 from lnres_utils.checking import Case, Exercise, Knob, Output
 from lnres_utils.drives import bug_hunt as drive
+from lnres_utils.drives import bug_hunt_norms
 from lnres_utils.specs import LESSONS
 from lnres_utils.specs.bug_hunt_family import faulty_transformer
 
@@ -89,7 +90,7 @@ def _gradient(inputs):
     x, dy = inputs["x"], inputs["cotangent"]
     y = _normalized(x)
     dx = dy - dy.mean(-1, keepdims=True) - y * (dy * y).mean(-1, keepdims=True)
-    dx = drive.STEEP * dx / np.sqrt(x.var(-1, keepdims=True) + EPS)
+    dx = bug_hunt_norms.STEEP * dx / np.sqrt(x.var(-1, keepdims=True) + EPS)
     return {"gradient": np.stack([dx] * (2 * inputs["depth"] + 1))}
 
 
