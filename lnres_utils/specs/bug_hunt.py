@@ -313,7 +313,7 @@ EXERCISE = Exercise(
     hints=(
         "Take the model apart: `audit` takes a norm, an attention, a block or the whole stack. A "
         "part that is fine by itself is out of suspicion.",
-        "Seven places: LayerNorm has three faults, Block three; Attention, Stack, `initialize` and "
+        "Six places: LayerNorm has three faults, Block three; Attention, Stack, `initialize` and "
         "`mean_pool` one each. `check(Block, \"PreNormBlock\")` and `check(initialize, "
         "\"depth_scaled_init\")` are two of your tools.",
         "In LayerNorm: the axes, the root, the dtype of the squares. In Block: how many norms are "

@@ -319,8 +319,9 @@ EXERCISE = Exercise(
     hints=(
         "Compare with a layer norm of your own, in a few lines you trust, on inputs that show "
         "mistakes: sizes that all differ, random gain and bias, an ε that counts.",
-        "Six wrong norms are right on tame inputs. They need a row with a variance of about ε, a "
-        "row with a mean of 1000 or more, a few features only, and a look at x after the call.",
+        "Five kinds of wrong norms are right on tame inputs. They need a row with a variance of "
+        "about ε, a row with a mean of 1000 or more, a few features only, and a look at x after "
+        "the call.",
         "`assert np.allclose(norm(x, gamma, beta, 0.1), mine, atol=1e-3)` for an x of shape "
         "(2, 3, 5), then `assert np.array_equal(x, before)`.",
     ),
