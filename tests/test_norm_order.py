@@ -13,8 +13,9 @@ from torch import nn
 
 from lnres_utils import blocks, norm_order
 from lnres_utils.auditing import LABELS, order_of_function
-from lnres_utils.drives.boxes import Box, CallsSpent
+from lnres_utils.drives.boxes import CallsSpent
 from lnres_utils.specs import norm_order as spec
+from lnres_utils.specs import sealed
 
 T = 6
 SIZES = ((8, 2, 3), (10, 5, 7), (32, 4, 6))
@@ -183,15 +184,28 @@ def test_a_detector_right_on_some_labels_gets_their_points():
     assert (report.points, [each.id for each in report.mistakes]) == (4, ["only-pre-and-post"])
 
 
-def box(calls=3):
-    return Box(spec.Hidden("pre", nn.Linear(5, 5).double()), 5, calls)
+@pytest.mark.parametrize("look", [
+    lambda block: block._ask.label, lambda block: block._ask.function, sealed.label_of,
+    lambda block: spec.EXERCISE.reference({"block": block})["label"]])
+def test_who_reads_the_label_off_a_box_scores_nothing(look):
+    read = []
+
+    def norm_order(block):
+        read.append(look(block))
+        return read[-1]
+
+    assert (checked("norm_order", norm_order).points, read) == (0, [])
+
+
+def box(calls=3, module=None):
+    return spec.boxed(module or nn.Linear(5, 5).double(), "pre", 5, calls)
 
 
 def test_a_box_gives_outputs_and_vector_jacobian_products():
-    asked = box()
-    weight = asked._ask.module.weight.detach().numpy()
+    module = nn.Linear(5, 5).double()
+    asked = box(module=module)
+    weight, bias = (each.detach().numpy() for each in (module.weight, module.bias))
     x, dy = np.random.default_rng(0).normal(size=(2, 2, 3, 5))
-    bias = asked._ask.module.bias.detach().numpy()
     np.testing.assert_allclose(asked(x), x @ weight.T + bias)
     np.testing.assert_allclose(asked.vjp(x, dy), dy @ weight)
     assert asked.calls_left == 1
