@@ -87,8 +87,8 @@ _MODULE_KNOBS = module_family.KNOBS + (module_family.RMS,) + tuple(
     knob for knob in _NORM_KNOBS + knobs.AXES + knobs.AFFINE if knob.id in module_family.SHARED)
 
 
-_COPIED = equivalent("it is the two slips under one name, because they are copied together",
-                     {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
+COPIED = equivalent("it is the two slips under one name, because they are copied together",
+                    {"sample-std-plus-eps"}, {"unbiased-variance", "eps-outside-root"})
 
 _TINY = equivalent("something tiny does nothing under the root, and nothing outside it",
                    {"eps-tiny", "sample-std-plus-eps"}, {"eps-tiny", "unbiased-variance"})
@@ -133,7 +133,7 @@ _EXERCISES = (
         cases=cases.standardize, drive=drive.standardize,
         reference=lambda inputs: {"y": norms.standardize(inputs["x"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_standardize, knobs=_NORM_KNOBS,
-        equivalents=(_COPIED, _TINY),
+        equivalents=(COPIED, _TINY),
         groups={"values": 1, "small variance": 1, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -152,7 +152,7 @@ _EXERCISES = (
         family=norm_family.faulty_layer_norm,
         knobs=(_NORM_KNOBS + knobs.AXES + knobs.AFFINE + knobs.KEEPDIMS + knobs.RANK
                + knobs.DTYPE),
-        equivalents=(_COPIED, _TINY, *THREE_AXES),
+        equivalents=(COPIED, _TINY, *THREE_AXES),
         groups={"values": 2, "gain and bias": 2, "small variance": 1, "default epsilon": 1,
                 "other ranks": 2, "float32": 1, INPUT_KEPT: 1},
         outputs={"y": Output(dtype=True)}, properties=_LAYER_NORM_LAWS,
@@ -171,7 +171,7 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.axis_norm(
             inputs["x"], inputs["kind"], inputs.get("groups", 1), inputs.get("eps", 1e-5))},
         family=norm_family.faulty_axis_norm, knobs=knobs.FOUR_NORMS + _NORM_KNOBS,
-        equivalents=(_COPIED, _TINY),
+        equivalents=(COPIED, _TINY),
         groups={"layer": 1, "batch": 2, "instance": 2, "group": 3, "defaults": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -190,7 +190,7 @@ _EXERCISES = (
         reference=lambda inputs: {"y": norms.channel_norm(
             inputs["x"], inputs["gamma"], inputs["beta"], inputs.get("eps", 1e-5))},
         family=norm_family.faulty_channel_norm, knobs=_CHANNEL_KNOBS,
-        equivalents=(_COPIED, _TINY),
+        equivalents=(COPIED, _TINY),
         groups={"values": 2, "gain and bias": 2, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output()},
         hints=(
@@ -234,7 +234,7 @@ _EXERCISES = (
         parameters=("width", "eps=1e-5"),
         cases=cases.module, drive=drive.norm_module, reference=_module_reference,
         family=module_family.faulty_module, knobs=_MODULE_KNOBS, array="torch tensor",
-        equivalents=(_COPIED, _TINY, *_UNLOADED, *_UNUSED),
+        equivalents=(COPIED, _TINY, *_UNLOADED, *_UNUSED),
         groups={"as built": 2, "state_dict": 2, "forward": 3, "gradient": 1, "training": 2},
         outputs={"y": Output(dtype=True), "hidden": Output(), "dx": Output(),
                  "state": Output("text")},

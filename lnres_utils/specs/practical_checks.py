@@ -1,6 +1,6 @@
 """The exercises of chapter 5: practical checks."""
 
-from lnres_utils.checking import INPUT_KEPT, Equivalent, Exercise, Output, equivalent
+from lnres_utils.checking import INPUT_KEPT, Exercise, Output, equivalent
 from lnres_utils.drives import feature_axis
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import (
@@ -12,11 +12,9 @@ from lnres_utils.specs import (
     seeing,
 )
 from lnres_utils.specs import practical_checks_cases as cases
+from lnres_utils.specs.feature_axis import COPIED
 
 _COMMON = {"chapter": "practical-checks", "titles": LESSONS}
-_COPIED = Equivalent(
-    (frozenset({"sample-std-plus-eps"}), frozenset({"unbiased-variance", "eps-outside-root"})),
-    "it is the two slips under one name, because they are copied together")
 _GUESSED = equivalent(
     "what is taken for padding because it is zero need not be set to zero",
     {"mask-from-zeros", "padding-counted"}, {"mask-from-zeros", "padding-counted-as-zero"})
@@ -28,7 +26,7 @@ _EXERCISES = (
         lesson=masked_family.PADDING, difficulty=2, minutes=15,
         parameters=("x", "mask", "kind", "eps=1e-5"), cases=cases.masked, drive=drive.masked_norm,
         reference=masked_family.reference, family=masked_family.faulty_masked,
-        knobs=masked_family.KNOBS, equivalents=(_COPIED, _GUESSED),
+        knobs=masked_family.KNOBS, equivalents=(COPIED, _GUESSED),
         groups={"real tokens": 3, "padding": 1, "no padding": 1, "small variance": 1,
                 "nothing real": 2, "default epsilon": 1, INPUT_KEPT: 1},
         outputs={"y": Output(), "y at padding": Output()},
