@@ -152,7 +152,7 @@ def test_who_goes_by_the_time_of_a_call_scores_nothing(name, flipped):
 def toy(right, kinds=(6, 6), points=12):
     """Scores of a detector that is right on the first ``right`` kinds of each label."""
     exercise = Exercise(
-        name="toy", title="", chapter="", lesson="", parameters=(), cases=None, drive=None,
+        name="toy", chapter="", lesson="", parameters=(), cases=None, drive=None,
         reference=None, family=None, knobs=(), groups={"kinds": points}, labels=("yes", "no"),
         outputs={"seen": Output("text")}, hints=(), difficulty=1, minutes=1, titles={},
         detector=True)

@@ -92,7 +92,6 @@ class Exercise:
     """
 
     name: str
-    title: str
     chapter: str
     lesson: str
     parameters: tuple[str, ...]  # of the call, "eps=1e-5" for one that may be left out

@@ -154,22 +154,22 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
 }
 
 
-def _inventory(name, title, minutes, hints, **more):
+def _inventory(name, minutes, hints, **more):
     return Exercise(
-        name=name, title=title, chapter="before-and-after", lesson="welcome/how-to-use",
+        name=name, chapter="before-and-after", lesson="welcome/how-to-use",
         titles=LESSONS, difficulty=1, minutes=minutes, hints=hints, **questions.asking(RIGHT),
         **more)
 
 
 _EXERCISES = (
     _inventory(
-        "concepts_before", "Sixteen questions, before", 15, knobs=(),
+        "concepts_before", 15, knobs=(),
         quiet="Which ones are right is told after the course, by `concepts_after`.",
         hints=("No lesson is needed. Choose what you believe today.",
                "A \"?\" is an honest answer: it counts as a point still to be won.",
                "The dict needs a letter for each of the sixteen names above the cell.")),
     _inventory(
-        "concepts_after", "Sixteen questions, after", 15, knobs=questions.knobs(BELIEFS, LESSON),
+        "concepts_after", 15, knobs=questions.knobs(BELIEFS, LESSON),
         hints=("Answer from memory first; then check, and read what the report says.",
                "Each wrong letter is a belief that somebody holds. The report says what speaks "
                "against it, and in which lesson.",

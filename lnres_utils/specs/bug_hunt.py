@@ -294,7 +294,7 @@ SLIPS = (
 _LEVELS = Output(tolerance=1e-5)
 
 EXERCISE = Exercise(
-    name="TinyTransformer", title="Bug hunt", chapter="bug-hunt", titles=LESSONS,
+    name="TinyTransformer", chapter="bug-hunt", titles=LESSONS,
     lesson="practical-checks/bug-hunt", difficulty=3, minutes=60, kind="class",
     array="torch tensor",
     parameters=("vocabulary", "length", "width", "heads", "depth", "dropout=0.1"),

@@ -128,7 +128,7 @@ _UNUSED = (
 
 _EXERCISES = (
     Exercise(
-        name="standardize", title="Standardize one vector", **_COMMON,
+        name="standardize", **_COMMON,
         lesson=knobs.ONE_VECTOR, difficulty=1, minutes=8, parameters=("x", "eps=1e-5"),
         cases=cases.standardize, drive=drive.standardize,
         reference=lambda inputs: {"y": norms.standardize(inputs["x"], inputs.get("eps", 1e-5))},
@@ -145,7 +145,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="layer_norm", title="Layer normalization of hidden states", **_COMMON,
+        name="layer_norm", **_COMMON,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=12,
         parameters=("x", "gamma", "beta", "eps=1e-5"),
         cases=cases.layer_norm, drive=drive.layer_norm, reference=_layer_norm_reference,
@@ -164,7 +164,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="axis_norm", title="One function for four norms", **_COMMON,
+        name="axis_norm", **_COMMON,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=15,
         parameters=("x", "kind", "groups=1", "eps=1e-5"),
         cases=cases.axis_norm, drive=drive.axis_norm,
@@ -183,7 +183,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="channel_norm", title="Mend a norm for images", **_COMMON,
+        name="channel_norm", **_COMMON,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=10,
         parameters=("x", "gamma", "beta", "eps=1e-5"),
         cases=cases.channel_norm, drive=drive.layer_norm,
@@ -202,7 +202,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="predict_layer_norm", title="Predict six numbers", **_COMMON,
+        name="predict_layer_norm", **_COMMON,
         lesson="feature-axis/geometry", difficulty=1, minutes=10, parameters=(),
         cases=predictions.cases, drive=drive.predictions, reference=predictions.reference,
         family=predictions.family, knobs=predictions.KNOBS,
@@ -211,7 +211,7 @@ _EXERCISES = (
         hints=predictions.HINTS, array="number", separate=True,
     ),
     Exercise(
-        name="layer_norm_backward", title="The backward pass by hand", **_COMMON,
+        name="layer_norm_backward", **_COMMON,
         lesson=backward_family.BACKWARD, difficulty=3, minutes=20,
         parameters=("dy", "x", "gamma", "eps=1e-5"),
         cases=cases.backward, drive=drive.layer_norm_backward, reference=_backward_reference,
@@ -229,7 +229,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="LayerNorm", title="A torch module that loads real weights", **_COMMON,
+        name="LayerNorm", **_COMMON,
         lesson=knobs.TORCH, difficulty=2, minutes=15, kind="class",
         parameters=("width", "eps=1e-5"),
         cases=cases.module, drive=drive.norm_module, reference=_module_reference,

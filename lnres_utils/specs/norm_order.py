@@ -174,7 +174,7 @@ HINTS = (
 )
 
 EXERCISE = Exercise(
-    name="norm_order", title="Name the order of a black box", chapter="pre-and-post-norm",
+    name="norm_order", chapter="pre-and-post-norm",
     titles=LESSONS, lesson=LESSON, difficulty=3, minutes=20, parameters=("block",),
     cases=cases, drive=drive.norm_order, array="label",
     reference=lambda inputs: {"label": label_of(inputs["block"])},

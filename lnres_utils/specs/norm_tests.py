@@ -308,7 +308,7 @@ def family(way=None):
 
 
 EXERCISE = Exercise(
-    name="norm_test", title="Write a test", chapter="practical-checks", titles=LESSONS,
+    name="norm_test", chapter="practical-checks", titles=LESSONS,
     lesson=AUDIT, difficulty=3, minutes=20, parameters=("norm",), cases=cases,
     drive=drive.norm_test, reference=lambda inputs: {"verdict": label_of(inputs["norm"])[0]},
     opened=lambda case: opened(case, "norm"), labels=tuple(KINDS), families=FAMILIES,

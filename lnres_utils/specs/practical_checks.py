@@ -22,7 +22,7 @@ _GUESSED = equivalent(
 _EXERCISES = (
     *seeing.EXERCISES,
     Exercise(
-        name="masked_norm", title="Statistics of real tokens", **_COMMON,
+        name="masked_norm", **_COMMON,
         lesson=masked_family.PADDING, difficulty=2, minutes=15,
         parameters=("x", "mask", "kind", "eps=1e-5"), cases=cases.masked, drive=drive.masked_norm,
         reference=masked_family.reference, family=masked_family.faulty_masked,
@@ -41,7 +41,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="half_layer_norm", title="A layer norm for half precision", **_COMMON,
+        name="half_layer_norm", **_COMMON,
         lesson=half_family.HALF, difficulty=2, minutes=12,
         parameters=("x", "gamma", "beta", "eps=1e-5"), cases=cases.half,
         drive=feature_axis.layer_norm, reference=half_family.reference,

@@ -75,7 +75,7 @@ _LOOSE = Output(tolerance=1e-4)
 _BLOCK_OUTPUTS = {"y": _LOOSE, "dx": _LOOSE, "modes": Output("text"), "parts": Output("text")}
 
 
-def _block(name, title, placement, place, **fields):
+def _block(name, placement, place, **fields):
     """An exercise that asks for a block."""
     answer = right_block(placement)
     settings = {
@@ -85,14 +85,14 @@ def _block(name, title, placement, place, **fields):
         **fields,
     }
     return Exercise(
-        name=name, title=title, **_COMMON, **_TORCH, outputs=_BLOCK_OUTPUTS, properties=_LAWS,
+        name=name, **_COMMON, **_TORCH, outputs=_BLOCK_OUTPUTS, properties=_LAWS,
         reference=lambda inputs: drive.block(answer, inputs),
         family=partial(faulty_block, first=place, second=place), **settings)
 
 
 _EXERCISES = (
     _block(
-        "PostNormBlock", "A post-norm block", "post", "post", difficulty=1, minutes=10,
+        "PostNormBlock", "post", "post", difficulty=1, minutes=10,
         knobs=knobs.POST, equivalents=equivalents.POST,
         hints=(
             "Each sublayer takes three steps: run it, add its input, normalize the sum. What the "
@@ -104,7 +104,7 @@ _EXERCISES = (
         ),
     ),
     _block(
-        "PreNormBlock", "A pre-norm block", "pre", "pre", difficulty=1, minutes=10,
+        "PreNormBlock", "pre", "pre", difficulty=1, minutes=10,
         knobs=knobs.PRE, equivalents=equivalents.PRE,
         hints=(
             "The sublayer reads a normalized copy; what it gives is added to the hidden states "
@@ -116,7 +116,7 @@ _EXERCISES = (
         ),
     ),
     _block(
-        "SandwichBlock", "Mend a sandwich block", "sandwich", "sandwich", difficulty=2, minutes=10,
+        "SandwichBlock", "sandwich", "sandwich", difficulty=2, minutes=10,
         lesson=knobs.ORDERS, knobs=knobs.SANDWICH, equivalents=equivalents.SANDWICH,
         hints=(
             "Trace one sublayer of the broken block: which tensor does its second norm get, what "
@@ -128,7 +128,7 @@ _EXERCISES = (
         ),
     ),
     _block(
-        "DeepNormBlock", "DeepNorm", "deepnorm", "post", difficulty=2, minutes=10,
+        "DeepNormBlock", "deepnorm", "post", difficulty=2, minutes=10,
         parameters=(*_BLOCK, "alpha"), lesson=knobs.OTHER, cases=cases.deepnorm,
         knobs=knobs.DEEPNORM, equivalents=equivalents.DEEPNORM,
         hints=(
@@ -140,7 +140,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="PreNormStack", title="A stack with its final norm", **_COMMON, **_TORCH,
+        name="PreNormStack", **_COMMON, **_TORCH,
         lesson=knobs.ORDERS, difficulty=2, minutes=15,
         parameters=("width", "make_block", "depth"), cases=cases.stack, drive=drive.stack,
         reference=lambda inputs: drive.stack(right_stack, inputs),
@@ -158,7 +158,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="warmup_rate", title="Learning-rate warm-up", **_COMMON,
+        name="warmup_rate", **_COMMON,
         lesson=warmup_family.WARMUP, difficulty=1, minutes=8,
         parameters=("step", "peak", "warmup"), cases=cases.warmup, drive=drive.warmup_rate,
         reference=lambda inputs: {"rate": np.asarray(schedules.warm_up(

@@ -72,7 +72,7 @@ BELIEFS = {  # question: letter: (id of the belief, what to say of it, item of t
 }
 
 EXERCISE = Exercise(
-    name="choose_probe", title="Choose the probe", chapter="practical-checks", titles=LESSONS,
+    name="choose_probe", chapter="practical-checks", titles=LESSONS,
     lesson=WHO, difficulty=2, minutes=12, knobs=questions.knobs(BELIEFS, LESSON),
     **questions.asking(RIGHT),
     hints=(

@@ -143,7 +143,7 @@ _STEP = {"dx": Output(), "y after a step": Output()}
 
 _EXERCISES = (
     Exercise(
-        name="residual_update", title="An update that refuses to broadcast", **_COMMON,
+        name="residual_update", **_COMMON,
         lesson=knobs.ADDITIVE, difficulty=1, minutes=8, parameters=("x", "update"),
         cases=cases.residual_update, drive=drive.residual_update, reference=_update_reference,
         family=family.faulty_update, knobs=knobs.UPDATE, equivalents=(_CHECKS_NOTHING,),
@@ -158,7 +158,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="linear_stack_gradient", title="The gradient of a linear residual stack", **_COMMON,
+        name="linear_stack_gradient", **_COMMON,
         lesson=knobs.GRADIENTS, difficulty=2, minutes=12, parameters=("weights", "cotangent"),
         cases=cases.linear_stack_gradient, drive=drive.linear_stack_gradient,
         reference=_gradient_reference, family=family.faulty_stack_gradient, knobs=knobs.STACK,
@@ -174,7 +174,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="ResidualBlock", title="Dropout on the update", **_COMMON,
+        name="ResidualBlock", **_COMMON,
         lesson=knobs.DROPOUT, difficulty=2, minutes=12, kind="class", array="torch tensor",
         parameters=("sublayer", "p=0.1"), cases=cases.residual_block, drive=drive.dropping_block,
         reference=_residual_reference, family=family.faulty_block, knobs=knobs.BLOCK,
@@ -192,7 +192,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="ProjectedResidual", title="A skip between two widths", **_COMMON,
+        name="ProjectedResidual", **_COMMON,
         lesson=knobs.ADDITIVE, difficulty=2, minutes=15, kind="class", array="torch tensor",
         parameters=("width_in", "width_out", "sublayer"), cases=cases.projected_residual,
         drive=drive.projected_residual, reference=_projected_reference,
@@ -213,7 +213,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="ScaledResidual", title="A gain on the update", **_COMMON,
+        name="ScaledResidual", **_COMMON,
         lesson=knobs.DROPOUT, difficulty=2, minutes=10, kind="class", array="torch tensor",
         parameters=("width", "sublayer", "start=1e-4"), cases=cases.scaled_residual,
         drive=drive.scaled_residual, reference=_scaled_reference, family=family.faulty_scaled,
@@ -228,7 +228,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="StochasticDepth", title="Updates dropped example by example", **_COMMON,
+        name="StochasticDepth", **_COMMON,
         lesson=knobs.DROPOUT, difficulty=3, minutes=15, kind="class", array="torch tensor",
         parameters=("sublayer", "p"), cases=cases.stochastic_depth, drive=drive.dropping_block,
         reference=_depth_reference, family=_faulty_depth, knobs=knobs.DEPTH,
@@ -246,7 +246,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="depth_scaled_init", title="Initialization scaled by depth", **_COMMON,
+        name="depth_scaled_init", **_COMMON,
         lesson=knobs.STREAM, difficulty=2, minutes=12, array="torch tensor",
         parameters=("model", "depth", "std=0.02"), cases=cases.depth_scaled_init,
         drive=initialization.depth_scaled_init, reference=_init_reference,

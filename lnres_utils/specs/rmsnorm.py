@@ -96,7 +96,7 @@ _COMMON = {"chapter": CHAPTER, "titles": LESSONS}
 
 _EXERCISES = (
     Exercise(
-        name="rms_norm", title="RMS normalization of hidden states", **_COMMON,
+        name="rms_norm", **_COMMON,
         lesson=knobs.ONE_STATISTIC, difficulty=1, minutes=8, parameters=("x", "gamma", "eps=1e-6"),
         cases=cases.rms_norm, drive=drive.rms_norm, reference=_rms_norm_reference,
         family=family.faulty_rms_norm, knobs=knobs.RMS_NORM, equivalents=(*_COPIED, *THREE_AXES),
@@ -112,7 +112,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="rms_norm_backward", title="The backward pass of RMS normalization", **_COMMON,
+        name="rms_norm_backward", **_COMMON,
         lesson=knobs.ONE_STATISTIC, difficulty=3, minutes=15,
         parameters=("dy", "x", "gamma", "eps=1e-6"),
         cases=cases.rms_norm_backward, drive=drive.rms_norm_backward,
@@ -128,7 +128,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="RMSNorm", title="A torch module for every precision", **_COMMON,
+        name="RMSNorm", **_COMMON,
         lesson=knobs.DIALECTS, difficulty=2, minutes=15, kind="class",
         parameters=("width", "eps=1e-6"), array="torch tensor",
         cases=cases.module, drive=feature_axis.norm_module, reference=_module_reference,
@@ -147,7 +147,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="qk_norm", title="Queries and keys, head by head", **_COMMON,
+        name="qk_norm", **_COMMON,
         lesson=knobs.DIALECTS, difficulty=2, minutes=12,
         parameters=("queries", "keys", "query_gain", "key_gain", "heads", "eps=1e-6"),
         cases=cases.qk_norm, drive=drive.qk_norm, reference=_qk_reference,
@@ -164,7 +164,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="fold_centering", title="A linear map that writes no mean", **_COMMON,
+        name="fold_centering", **_COMMON,
         lesson=knobs.INSIDE, difficulty=2, minutes=10, parameters=("weight", "bias"),
         cases=cases.fold_centering, drive=drive.fold_centering, reference=_fold_reference,
         family=family.faulty_fold, knobs=knobs.FOLD,
@@ -179,7 +179,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="convert_gain", title="Two dialects of the gain", **_COMMON,
+        name="convert_gain", **_COMMON,
         lesson=knobs.DIALECTS, difficulty=1, minutes=8, parameters=("weight", "to"),
         cases=cases.convert_gain, drive=drive.convert_gain, reference=_convert_reference,
         family=family.faulty_convert, knobs=knobs.CONVERT,
@@ -194,7 +194,7 @@ _EXERCISES = (
         ),
     ),
     Exercise(
-        name="decay_groups", title="What weight decay must not touch", **_COMMON,
+        name="decay_groups", **_COMMON,
         lesson=knobs.DIALECTS, difficulty=2, minutes=10, parameters=("model",),
         cases=cases.decay_groups, drive=drive.decay_groups, reference=_decay_reference,
         family=decay_family.faulty_groups, knobs=decay_family.KNOBS,

@@ -248,9 +248,9 @@ def _knobs(sentences, cases):
                  for id, sentence in sentences.items())
 
 
-def _detector(name, title, kinds, right, ways, sentences, **fields):
+def _detector(name, kinds, right, ways, sentences, **fields):
     return Exercise(
-        name=name, title=title, chapter="practical-checks", titles=LESSONS, lesson=WHO,
+        name=name, chapter="practical-checks", titles=LESSONS, lesson=WHO,
         difficulty=2, minutes=15, parameters=("fn", "x"), cases=_cases(kinds), drive=drive.seen,
         reference=lambda inputs: {"seen": label_of(inputs["fn"])[0]},
         opened=lambda case: opened(case, "fn"),
@@ -261,7 +261,7 @@ def _detector(name, title, kinds, right, ways, sentences, **fields):
 
 EXERCISES = (
     _detector(
-        "mixes_examples", "Does it mix examples?", seeing_boxes.MIXES, RIGHT_MIXES,
+        "mixes_examples", seeing_boxes.MIXES, RIGHT_MIXES,
         MIX_WAYS, _MIX_SENTENCES, of_the_catalogue={"first-example-alone": "AX-10"},
         hints=(
             "Call the function on x, then on a copy of x in which one example was changed. Whose "
@@ -272,7 +272,7 @@ EXERCISES = (
             "compare all rows but i: `np.allclose(np.delete(a, i, 0), np.delete(b, i, 0))`.",
         )),
     _detector(
-        "leaks_future", "Does it see the future?", seeing_boxes.LEAKS, RIGHT_LEAKS,
+        "leaks_future", seeing_boxes.LEAKS, RIGHT_LEAKS,
         LEAK_WAYS, _LEAK_SENTENCES, of_the_catalogue={"loose-tolerance": "AX-02"},
         hints=(
             "Change one token in all examples; the outputs of which tokens must stay the same?",
