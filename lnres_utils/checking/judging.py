@@ -72,7 +72,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         open_ = sum(run.failure is not None for run in failing)
         reason = exercise.quiet + (f" Not answered: {open_}." if open_ else "")
         return _report(exercise, "wrong", reason=reason, quiet=True, **common)
-    found, certainty, named = _explain(exercise, runs, failing)
+    certainty, named = _explain(exercise, runs, failing)
     if exercise.planted and {mistake.id for mistake in named} == set(exercise.planted):
         reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a "
                   "check of the course, mend it, and check again.")
@@ -80,7 +80,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
     broke = smallest([run for run in failing if run.failure])
     shown = broke  # an exception; what is expected is the answer itself where groups are separate
     if not exercise.separate:
-        shown = clearest(exercise, failing, expected, named=bool(found))
+        shown = clearest(exercise, failing, expected, named=bool(named))
     return _report(
         exercise,
         "raised" if _raised(failing) else "wrong",
@@ -89,7 +89,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         mistakes=mistakes + named,
         certainty=certainty,
         evidence=shown and evidence(exercise, shown, expected[id(shown)], broke),
-        broken=() if found or not _comparable(exercise, failing, expected) else find_broken(),
+        broken=() if named or not _comparable(exercise, failing, expected) else find_broken(),
         **common,
     )
 
@@ -100,10 +100,9 @@ def _expected(exercise, case):
 
 
 def _explain(exercise, runs, failing):
-    """What matches, how sure the name is, and the mistakes."""
+    """How sure the name is, and the mistakes."""
     if not exercise.separate:
-        found = diagnose(exercise, runs)
-        return found, *_name(exercise, found)
+        return _name(exercise, diagnose(exercise, runs))
     groups = dict.fromkeys(run.case.group for run in failing)
     matching = [[_mistake(exercise, knobs) for knobs in diagnose(
         exercise, [run for run in runs if run.case.group == group])] for group in groups]
@@ -111,7 +110,7 @@ def _explain(exercise, runs, failing):
     named = tuple(dict.fromkeys(
         mistake for each in matching
         for mistake in [one for one in each if one in certain] or each))
-    return named, "one" if len(named) == 1 else "each", named
+    return "one" if len(named) == 1 else "each", named
 
 
 def _name(exercise, found):

@@ -126,7 +126,7 @@ class Exercise:
     @property
     def tells_apart(self):
         """Whether it is a detector of two labels."""
-        return self.detector and len(self.labels) == 2
+        return bool(self.labels)
 
     @property
     def call(self):
