@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from lnres_utils import Finding, audit
 from lnres_utils.auditing import CHECKS, Subject
+from lnres_utils.auditing.trees import tensors
 
 B, T, D = 3, 5, 8
 MINE = ["examples", "tokens", "causality", "modes", "padding"]
@@ -331,6 +332,26 @@ def test_a_causal_filter_by_fast_fourier_transform_is_causal():
         assert report["causality"].verdict == "ok" and report["tokens"].verdict == "info"
 
 
+class ByMode(nn.Module):
+    """Mixes all along an axis; in training a hundred times as much of it."""
+
+    def __init__(self, axis):
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x):
+        return x + (0.5 if self.training else 0.005) * x.sum(self.axis, keepdim=True)
+
+
+@pytest.mark.parametrize(("check", "axis"), [("examples", 0), ("tokens", 1), ("causality", 1)])
+def test_where_the_modes_differ_the_numbers_of_both_are_told(check, axis):
+    evidence = audit(ByMode(axis), example(), checks=[check])[check].evidence
+    assert evidence.count("In evaluation") == evidence.count("In training") == 1, evidence
+    evidence = audit(lambda x: x + x.sum(axis, keepdim=True), example(), checks=[check])[
+        check].evidence
+    assert evidence.count("In evaluation and in training") == 1 and evidence.count(" unit") == 1
+
+
 class Dropped(nn.Module):
     """A layer norm that in training adds something where a random number says so."""
 
@@ -358,8 +379,11 @@ def test_training_is_asked_in_full_unless_it_is_evaluation_with_dropout(module, 
         CHECKS["examples"](subject)
         run, made = subject.run, []
         subject.run = lambda *args, **kwargs: made.append(1) or run(*args, **kwargs)
-        assert CHECKS["tokens"](subject).verdict == verdict
-    assert len(made) == calls
+        finding = CHECKS["tokens"](subject)
+    assert finding.verdict == verdict and len(made) == calls
+    in_full = calls > 9
+    assert ("every position was changed once." in finding.evidence) == (verdict == "ok" and in_full)
+    assert ("sets of positions" in finding.evidence) == (verdict == "ok" and not in_full)
 
 
 def test_what_training_alone_drops_and_leaks_is_seen():
@@ -674,6 +698,16 @@ def test_the_example_and_the_arguments_are_left_as_they_are():
     assert torch.equal(x, before) and torch.equal(mask, torch.ones(T, 1)) and seen == []
 
 
+def test_tensors_are_found_without_a_copy_of_what_is_beside_them():
+    class Cache:
+        def __deepcopy__(self, memo):
+            copied.append(1)
+
+    x, copied = example(), []
+    found = tensors([Cache(), {"a": (x, 3), "b": SimpleNamespace(x=x)}, deque([x])])
+    assert len(found) == 1 and found[0] is x and not copied
+
+
 def test_inside_inference_mode_and_autocast():
     module = nn.LayerNorm(D)
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
@@ -729,6 +763,7 @@ REFUSED = [
     (lambda: audit(nn.LayerNorm(D), example(), seed=None), ValueError, "seed is None"),
     (lambda: audit(nn.LayerNorm(D), example(), seed=2**70), ValueError, "a whole number from 0"),
     (lambda: audit(nn.LayerNorm(D), example(), causal="yes"), TypeError, "causal is 'yes'"),
+    (lambda: audit(nn.LayerNorm(D), example(), padded="no"), TypeError, "padded is 'no'"),
     (lambda: audit(nn.LayerNorm(D), example(), output=3), TypeError, "output is int"),
     (lambda: audit(nn.LayerNorm(D), example(), output=lambda y: None), ValueError,
      "`output` picked NoneType"),

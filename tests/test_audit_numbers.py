@@ -336,6 +336,18 @@ def test_a_module_that_refuses_half_precision_is_told_with_its_words():
     assert finding.verdict == "cannot tell" and "raises" in finding.evidence
 
 
+def test_what_broke_before_a_module_raised_is_told_too():
+    class Breaks(nn.Module):
+        def forward(self, x):
+            if not self.training and x.dtype == torch.float16:
+                raise RuntimeError("not today")
+            return x * 1e5
+
+    finding = found(Breaks(), "half")
+    assert finding.verdict == "problem", finding.evidence
+    assert "NaN or infinity" in finding.evidence and "not today" in finding.evidence
+
+
 @pytest.mark.parametrize("module", [
     nn.LayerNorm(D), nn.RMSNorm(D), UpcastRMS(), ByHand(two_pass(1e-5)), layer(), nn.Linear(D, D)])
 def test_constant_rows_are_ok(module):

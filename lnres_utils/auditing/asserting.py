@@ -13,7 +13,7 @@ ADVICE = {
                "it, or hand on a padding mask that hides nothing.",
     "half": "Ask about a module whose layers have kernels for half precision on this device.",
     "constant rows": "Give x floating-point numbers and an axis of features, C or D.",
-    "gradients": "Ask about a module with parameters, whose output is differentiable.",
+    "gradients": "Ask about a module whose output is differentiable.",
 }
 
 
@@ -42,7 +42,10 @@ def assert_no_example_mixing(module, x, *args, **kwargs):
 
 
 def assert_causal(module, x, *args, **kwargs):
-    """Assert that no position sees a later one; every position is tried.
+    """Assert that no position sees a later one.
+
+    Every position is tried in evaluation; and in training, unless this is found to be evaluation
+    with dropout: then a few sets of positions are.
 
     Parameters and errors are those of :func:`assert_no_example_mixing`. The call is asserted, not
     the class: hand on the mask that your model hands on.

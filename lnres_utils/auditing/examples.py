@@ -20,11 +20,10 @@ def examples(subject):
                         if facts[mode]["mixes"] is None})
     facts["where"] = "both" if len(mixes) == 2 else f"{mixes[0]} only" if mixes else "none"
     if mixes:
-        where = "In evaluation and in training" if len(mixes) == 2 else (
-            f"In {MODES[mixes[0]]}" + " only" * (not unclear))
-        found = f"{where}, {facts[mixes[0]]['sentence']}."
+        only = " only" * (len(mixes) == 1 and not unclear)
+        found = in_modes({mode: facts[mode]["sentence"] for mode in mixes}, after=f"{only},")
         hint = EXCHANGED if len(mixes) == 2 and _positions_stay_apart(subject) else ""
-        return Finding("examples", "problem", joined(found, *unclear, hint), facts)
+        return Finding("examples", "problem", joined(*found, *unclear, hint), facts)
     if unclear:
         return Finding("examples", "cannot tell", " ".join(unclear), facts)
     return Finding("examples", "ok", "No example moved when the others were changed, in "
@@ -88,7 +87,7 @@ def _mixing(subject, mode):
         if far.max() > largest:
             largest, moved = far.max().item(), others[far.argmax()]
             sentence = (f"changing example{'s' * (len(group) > 1)} "
-                        f"{', '.join(map(str, group))} moves example {moved} by {sized(largest)}")
+                        f"{', '.join(map(str, group))} moves example {moved} by {sized(largest)}.")
     mixes = largest > scale.tolerance
     if not mixes and not scale.y.is_floating_point():
         return _unknown(HIDDEN)

@@ -7,6 +7,7 @@ import torch
 from lnres_utils.auditing import probing
 from lnres_utils.auditing.probing import largest, name, rms, short
 from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.auditing.trees import tensors
 
 DTYPES = (torch.float16, torch.bfloat16)
 FACTOR = 300  # what large activations of trained models have over those of an example
@@ -87,17 +88,16 @@ def _cases(subject, x, size, dtype):
         return [common | {"mode": "eval", "outcome": "cannot tell",
                           "reason": "the input itself does not fit"}]
     truth = _truth(subject, x)
-    found = []
-    slow = None
+    found, slow = [], None
     for mode, fast in (("train", False), ("eval", False), ("eval", True)):
         case = common | {"mode": "eval, fast path" if fast else mode}
         try:
             y = _run(subject, x, dtype, mode, fast)
         except ModuleRaised as error:
-            return [case | {"outcome": "raises", "error message": str(error)}]
-        if fast and slow is not None and torch.equal(y.nan_to_num(), slow):
+            return [*found, case | {"outcome": "raises", "error message": str(error)}]
+        if fast and torch.equal(y.nan_to_num(), slow):
             continue  # there is no other path
-        slow = y.nan_to_num() if mode == "eval" else None
+        slow = y.nan_to_num()
         case |= _judged(subject, x, y, truth, dtype, mode, fast)
         if fast and case["outcome"] == "not finite":
             case["slow path"] = found[-1]["outcome"]
@@ -243,11 +243,5 @@ def _called(path):
 
 def _finite(value):
     """Whether no tensor of real numbers in it has NaN or infinity; a mask may hold -infinity."""
-    if isinstance(value, torch.Tensor):
-        return not value.is_floating_point() or not bool((value.isnan() | (value == torch.inf)
-                                                          ).any())
-    if isinstance(value, dict):
-        return all(map(_finite, value.values()))
-    if isinstance(value, (tuple, list)):
-        return all(map(_finite, value))
-    return True
+    return not any(bool((each.isnan() | (each == torch.inf)).any()) for each in tensors(value)
+                   if each.is_floating_point())

@@ -48,7 +48,7 @@ class Subject:
     def __init__(self, module, x, args=(), kwargs=None, axes="BTD", causal=None, output=None,
                  seed=0, padded=None):
         _check_input(module, x, axes)
-        _check_settings(causal, output, seed)
+        _check_settings(causal, padded, output, seed)
         self.module, self.axes, self.causal, self.seed = module, axes, causal, seed
         self.x = x.detach()
         self.args, self.kwargs = tuple(args), dict(kwargs or {})
@@ -260,9 +260,10 @@ def _quietly(seed, grad):
         yield
 
 
-def _check_settings(causal, output, seed):
-    if causal not in (True, False, None) or not isinstance(causal, (bool, type(None))):
-        raise TypeError(f"causal is {causal!r}; True, False or None was expected")
+def _check_settings(causal, padded, output, seed):
+    for name, value in (("causal", causal), ("padded", padded)):
+        if not isinstance(value, (bool, type(None))):
+            raise TypeError(f"{name} is {value!r}; True, False or None was expected")
     if output is not None and not callable(output):
         raise TypeError(f"output is {type(output).__name__}; a function that picks a tensor from "
                         "what the module returns was expected")

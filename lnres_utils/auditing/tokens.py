@@ -165,17 +165,18 @@ def _finding(subject, name, letters, part, nothing, verdict, hint=""):
                 seen[mode] = _sentence(result, pairs)
             elif not result.scale.y.is_floating_point():
                 not_told[mode] = HIDDEN
-        if seen:
-            where = " and in ".join(MODES[mode] for mode in seen)
-            found.append(f"In {where}{along}, {next(iter(seen.values()))}.")
+        found += in_modes(seen, after=",", where=along)
         unclear += in_modes(not_told, where=along)
     facts["sees"] = True if found else None if unclear else False
     if found:
         return Finding(name, verdict, joined(*found, *unclear, hint), facts)
     if unclear:
         return Finding(name, "cannot tell", " ".join(unclear), facts)
-    return Finding(name, "ok", f"{nothing}, in evaluation and in training; every position "
-                   "was changed once.", facts)
+    asked = "every position was changed once"
+    if any(reach(subject, letter, "train") is reach(subject, letter, "eval") for letter in letters):
+        asked += (" in evaluation; in training, which differs from it by dropout at most, a few "
+                  "sets of positions were")
+    return Finding(name, "ok", f"{nothing}, in evaluation and in training; {asked}.", facts)
 
 
 def _facts(result, pairs):
@@ -192,4 +193,4 @@ def _sentence(result, pairs):
     size, changed, moved = result.largest(pairs)
     kind = "others" if pairs.triu().any() else "later ones"
     return (f"{int(pairs.any(0).sum())} of {len(pairs)} positions depend on {kind}: changing "
-            f"position {changed} moves position {moved} by {sized(size)}")
+            f"position {changed} moves position {moved} by {sized(size)}.")

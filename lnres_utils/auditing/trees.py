@@ -33,9 +33,13 @@ def mapped(value, change):
 
 def tensors(value):
     """All tensors in ``value``, in order."""
-    found = []
-    mapped(value, lambda tensor: found.append(tensor) or tensor)
-    return found
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return []
+    return [tensor for each in value for tensor in tensors(each)]
 
 
 def first_tensor(value):
