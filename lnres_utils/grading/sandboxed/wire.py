@@ -1,0 +1,150 @@
+"""Messages between the one who grades and a student's process: JSON and raw arrays, never pickle.
+
+A frame is two lengths of four bytes, a JSON text, and the bytes of the arrays that it names. Who
+reads checks every size before it allocates anything.
+"""
+
+import json
+import math
+import struct
+import time
+
+import numpy as np
+
+LENGTHS = struct.Struct("!II")
+MOST_TEXT = 1 << 20  # bytes of JSON in a frame
+MOST_BYTES = 8 << 20  # bytes of arrays in a frame
+MOST_AXES = 8
+KINDS = "fiub"  # floats, whole numbers, truth values: nothing that holds an object
+ARRAY = "$array"  # the key that stands for an array in the JSON
+
+
+class Closed(Exception):
+    """The other side has gone, or closed the channel."""
+
+
+class Late(Exception):
+    """Nothing came in time."""
+
+
+class Malformed(Exception):
+    """What came is no message, or is too large for one; the text says which."""
+
+
+def encode(message):
+    """The bytes of a message: dicts with string keys, lists, strings, numbers, None and arrays."""
+    arrays = []
+    text = json.dumps(message, default=lambda value: _named(value, arrays)).encode()
+    body = b"".join(arrays)
+    if len(text) > MOST_TEXT or len(body) > MOST_BYTES:
+        raise Malformed(f"a message of {len(text) + len(body):,} bytes; at most "
+                        f"{MOST_TEXT:,} of text and {MOST_BYTES:,} of arrays are allowed")
+    return LENGTHS.pack(len(text), len(body)) + text + body
+
+
+def _named(value, arrays):
+    if isinstance(value, np.generic):
+        value = np.array(value)
+    if type(value) is not np.ndarray or value.dtype.kind not in KINDS:
+        raise Malformed(f"{type(value).__name__} cannot be sent")
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    arrays.append(value.tobytes())
+    return {ARRAY: [value.dtype.str, list(value.shape)]}
+
+
+def decode(text, body):
+    """The message in the two parts of a frame."""
+    position = 0
+
+    def restored(value):
+        nonlocal position
+        if ARRAY not in value:
+            return value
+        dtype, shape = _form(value)
+        size = math.prod(shape) * dtype.itemsize
+        if size > len(body) - position:
+            raise Malformed("an array longer than what was sent")
+        array = np.frombuffer(body, dtype, math.prod(shape), position).reshape(shape).copy()
+        position += size
+        return array
+
+    try:
+        message = json.loads(text, object_hook=restored)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"no JSON: {type(error).__name__}") from None
+    if not isinstance(message, dict):
+        raise Malformed("a message that is no object")
+    return message
+
+
+def _form(value):
+    """The dtype and the shape of an array, if they are what they should be."""
+    try:
+        name, shape = value[ARRAY]
+        dtype = np.dtype(name) if isinstance(name, str) and len(name) < 8 else None
+    except (TypeError, ValueError):
+        dtype = None
+    if (dtype is None or dtype.kind not in KINDS or dtype.shape or not isinstance(shape, list)
+            or len(shape) > MOST_AXES
+            or not all(type(size) is int and 0 <= size <= MOST_BYTES for size in shape)):
+        raise Malformed("an array of a form that is not allowed")
+    if dtype.itemsize > 8:
+        raise Malformed(f"an array of {dtype.itemsize} bytes a number; at most 8 are allowed")
+    return dtype, tuple(shape)
+
+
+class Channel:
+    """Sends and receives messages over a connected socket."""
+
+    def __init__(self, socket):
+        self.socket = socket
+        self._unread = bytearray()  # kept when nothing more came in time
+
+    def send(self, message, wait=None):
+        """Send a message; raises ``Closed`` if nobody can receive it, ``Late`` if nobody does."""
+        self.send_bytes(encode(message), wait)
+
+    def send_bytes(self, frame, wait=None):
+        """Send what ``encode`` gave, for a message that goes to many. After ``Late`` close."""
+        try:
+            self.socket.settimeout(wait)
+            self.socket.sendall(frame)
+        except TimeoutError:
+            raise Late from None
+        except OSError as error:
+            raise Closed(str(error)) from None
+
+    def receive(self, wait=None):
+        """The next message; after ``Late`` it can be asked for again.
+
+        Parameters
+        ----------
+        wait : float, seconds until ``Late`` is raised; None waits for ever
+        """
+        end = None if wait is None else time.monotonic() + wait
+        self._fill(LENGTHS.size, end)
+        text, body = LENGTHS.unpack_from(self._unread)
+        if text > MOST_TEXT or body > MOST_BYTES:
+            raise Malformed(f"a message of {text + body:,} bytes")
+        whole = LENGTHS.size + text + body
+        self._fill(whole, end)
+        frame = bytes(self._unread[:whole])
+        del self._unread[:whole]
+        return decode(frame[LENGTHS.size:LENGTHS.size + text], frame[LENGTHS.size + text:])
+
+    def _fill(self, count, end):
+        """Read until there are ``count`` bytes."""
+        while len(self._unread) < count:
+            try:
+                self.socket.settimeout(end and max(1e-6, end - time.monotonic()))
+                part = self.socket.recv(1 << 16)
+            except TimeoutError:
+                raise Late from None
+            except OSError as error:
+                raise Closed(str(error)) from None
+            if not part:
+                raise Closed("the other side closed the channel")
+            self._unread += part
+
+    def close(self):
+        self.socket.close()
