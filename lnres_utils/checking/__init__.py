@@ -1,7 +1,7 @@
 """The engine: run an answer, compare it, name the mistake, report. It knows no exercise."""
 
-from lnres_utils.checking.diagnosing import diagnose, hypothesis
-from lnres_utils.checking.judging import judge, judge_runs
+from lnres_utils.checking.diagnosing import broken_properties, diagnose, hypothesis
+from lnres_utils.checking.judging import judge, judge_runs, not_callable, without_runs
 from lnres_utils.checking.model import (
     INPUT_KEPT,
     Case,
@@ -31,11 +31,14 @@ __all__ = [
     "Report",
     "Run",
     "Session",
+    "broken_properties",
     "diagnose",
     "equivalent",
     "hypothesis",
     "judge",
     "judge_runs",
+    "not_callable",
     "run_case",
     "seed_of",
+    "without_runs",
 ]

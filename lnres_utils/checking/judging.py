@@ -6,6 +6,7 @@ from lnres_utils.checking.comparing import disagreement
 from lnres_utils.checking.diagnosing import broken_properties, diagnose
 from lnres_utils.checking.evidence import clearest, evidence, smallest
 from lnres_utils.checking.isolation import isolated
+from lnres_utils.checking.model import Case
 from lnres_utils.checking.report import Mistake, Report
 from lnres_utils.checking.running import call_problem, run_case
 from lnres_utils.checking.scoring import scores, told
@@ -33,10 +34,23 @@ def judge(exercise, answer, rng, cases=None):
     with isolated():
         problem = call_problem(exercise, answer)
         if problem:
-            return _report(exercise, "wrong", reason=problem,
-                           public_reason=f"It cannot be called as {exercise.call}.")
+            return not_callable(exercise, problem)
         runs = [run_case(exercise, answer, case) for case in cases or exercise.cases(rng)]
-        return judge_runs(exercise, runs, lambda: broken_properties(exercise, answer, rng))
+
+        def call(inputs):
+            return run_case(exercise, answer, Case("", inputs)).outputs
+
+        return judge_runs(exercise, runs, lambda: broken_properties(exercise, call, rng))
+
+
+def not_callable(exercise, problem):
+    """The report on an answer that ``call_problem`` has a line about."""
+    return without_runs(exercise, "wrong", problem, f"It cannot be called as {exercise.call}.")
+
+
+def without_runs(exercise, outcome, reason, public_reason=""):
+    """The report on an answer that was never called; it has no points."""
+    return _report(exercise, outcome, reason=reason, public_reason=public_reason)
 
 
 def judge_runs(exercise, runs, find_broken=tuple):
@@ -72,7 +86,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         open_ = sum(run.failure is not None for run in failing)
         reason = exercise.quiet + (f" Not answered: {open_}." if open_ else "")
         return _report(exercise, "wrong", reason=reason, quiet=True, **common)
-    certainty, named = _explain(exercise, runs, failing)
+    certainty, named = _explain(exercise, *map(_to_the_end, (runs, failing)))
     if exercise.planted and {mistake.id for mistake in named} == set(exercise.planted):
         reason = (f"Nothing is mended yet: all {len(named)} faults are in it. Find one with a "
                   "check of the course, mend it, and check again.")
@@ -99,8 +113,15 @@ def _expected(exercise, case):
     return {name: right[name] for name in case.only or right}
 
 
+def _to_the_end(runs):
+    """Without what the grader stopped, of which no mistake knows."""
+    return [run for run in runs if not (run.failure and run.failure.public)]
+
+
 def _explain(exercise, runs, failing):
     """How sure the name is, and the mistakes."""
+    if not failing:
+        return "one", ()
     if not exercise.separate:
         return _name(exercise, diagnose(exercise, runs))
     groups = dict.fromkeys(run.case.group for run in failing)
@@ -192,6 +213,8 @@ def _kinds_told(exercise, judged, good):
 
 def _raised_line(exercise, broke, judged):
     failure = broke.failure
+    if failure.public:
+        return failure.public
     raised = sum(run.failure is not None for run in judged)
     extent = "" if raised == len(judged) else " on some of the inputs"
     article = "an" if failure.kind[0] in "AEIOU" else "a"
@@ -207,7 +230,7 @@ def _public_reason(broke):
         return "It is not finished."
     if failure.wrong_kind:
         return "It returned something that is not of the kind asked for."
-    return "It raised an exception."
+    return failure.public or "It raised an exception."
 
 
 def _report(exercise, outcome, **fields):

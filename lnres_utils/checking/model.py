@@ -117,6 +117,7 @@ class Exercise:
     labels: tuple[str, ...] = ()  # the two of such a detector; the groups of its cases
     families: Mapping[str, str] = field(default_factory=dict)  # kind of box: what a report calls it
     opened: Callable = lambda case: case  # adds what a case does not show while an answer runs
+    forbid: tuple[str, ...] = ()  # dotted names that an answer is to do without, when graded
     version: int = 1
 
     @property
@@ -142,6 +143,7 @@ class Failure:
     where: str = ""  # the line of the answer that raised, if known
     wrong_kind: bool = False  # our drive refused the returned object
     not_attempted: bool = False
+    public: str = ""  # the grader stopped it: a sentence of ours that says why
 
 
 @dataclass(frozen=True)
