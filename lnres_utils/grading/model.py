@@ -85,6 +85,8 @@ class Result:
     notes: tuple[str, ...] = ()
     learner_id: str = ""
     late: bool = False
+    stopped: int = 0  # cells and calls that were ended: too long, too large, or the process died
+    seconds: float = 0.0  # of the processor, for all of it
 
     @property
     def points(self):

@@ -1,0 +1,117 @@
+"""Tables of other programs, changed cell by cell: every other byte stays as it was."""
+
+import re
+from dataclasses import dataclass
+
+from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.texts import clean
+
+DELIMITERS = ",;\t"
+BOM = b"\xef\xbb\xbf"
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks of UTF-16
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where a cell stands in the bytes, quotes included, and what it says."""
+
+    start: int
+    end: int
+    text: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of cells; rows without any text are left out."""
+
+    data: bytes
+    delimiter: str
+    encoding: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]  # below the header
+
+    def filled(self, texts):
+        """The bytes with other texts in some cells: pairs of a cell and its text."""
+        parts, at = [], 0
+        for cell, text in sorted(texts, key=lambda pair: pair[0].start):
+            parts += [self.data[at:cell.start], self._written(text, cell.quoted)]
+            at = cell.end
+        return b"".join([*parts, self.data[at:]])
+
+    def _written(self, text, quoted):
+        if quoted or re.search(f'[{self.delimiter}"\r\n]', text):
+            text = '"' + text.replace('"', '""') + '"'
+        return text.encode(self.encoding, errors="replace")
+
+
+def read(data, columns, kind):
+    """Read the bytes of a table.
+
+    Parameters
+    ----------
+    columns : names that its header must have
+    kind : what it is called in an error, such as "a Canvas gradebook"
+
+    Raises
+    ------
+    GradingError, in one line
+    """
+    if data.startswith(WIDE):
+        raise GradingError(f"This file for {kind} is in UTF-16; the CSV file as it was exported "
+                           "was expected, in UTF-8. Export it again.")
+    try:
+        data.decode()
+        encoding = "utf-8"
+    except UnicodeDecodeError:
+        encoding = "cp1252"  # what Excel saves as plain CSV
+    delimiter = _delimiter(data)
+    rows = _rows(data, delimiter, encoding)
+    header = tuple(cell.text.strip() for cell in rows[0]) if rows else ()
+    missing = ", ".join(repr(name) for name in columns if name not in header)
+    if missing:
+        found = ", ".join(repr(clean(name)) for name in header[:12]) or "nothing"
+        raise GradingError(f"{kind[0].upper()}{kind[1:]} has the column {missing}; the first line "
+                           f"of this file has {found}. Export it again, and keep its columns.")
+    return Table(data, delimiter, encoding, header, tuple(rows[1:]))
+
+
+def _delimiter(data):
+    """The one that the first line has most often outside its quotes."""
+    lines = data.removeprefix(BOM).decode("latin-1").lstrip()
+    first = re.match(r'(?:"(?:[^"]|"")*"|[^"\r\n])*', lines).group()
+    return max(DELIMITERS, key=re.sub(r'"[^"]*"', "", first).count)
+
+
+def _rows(data, delimiter, encoding):
+    """All rows that say anything. One character a byte: their places are those of the bytes."""
+    text = data.decode("latin-1")
+    at = len(BOM) if data.startswith(BOM) else 0
+    field = re.compile(f'("(?:[^"]|"")*"[^{delimiter}\r\n]*|[^{delimiter}\r\n]*)'
+                       f"({delimiter}|\r\n|\r|\n|$)")
+    rows, row = [], []
+    while at <= len(text):
+        match = field.match(text, at)
+        raw, end = match.groups()
+        if raw.startswith('"') and raw.count('"') % 2:
+            line = text.count("\n", 0, at) + 1
+            raise GradingError(f"The quote in line {line} of the table has no end; a table as it "
+                               "was exported was expected. Export it again.")
+        row.append(_cell(raw, match.start(), encoding))
+        at = match.end()
+        if end != delimiter:
+            if any(cell.text.strip() for cell in row):
+                rows.append(tuple(row))
+            row = []
+            if not end:
+                break
+    return rows
+
+
+def _cell(raw, start, encoding):
+    quoted = raw.startswith('"')
+    said = raw.encode("latin-1").decode(encoding, errors="replace")
+    if quoted:
+        inner, _, rest = said[1:].rpartition('"')
+        said = inner.replace('""', '"') + rest
+    return Cell(start, start + len(raw), said, quoted)

@@ -1,0 +1,51 @@
+"""Words that students chose, on their way into tables, pages and file names."""
+
+import hashlib
+import re
+import unicodedata
+
+# What turns text around or breaks its line without being seen.
+UNSEEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+BREAKS = re.compile("[\u2028\u2029\u0085]")
+# Where a spreadsheet may see a formula: at the start, or where it takes a separator for the end of
+# a cell. The wide signs are read as the plain ones in some languages.
+FORMULA = re.compile(r"""(^|[;\t"])(?=[\s"'`]*[=+\-@＝＋－＠])""")
+DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # no names for files on Windows
+LIKE_A_HASH = re.compile(r"-[0-9a-f]{8}$")
+LONGEST = 60  # bytes of the readable part of a file's name
+
+
+def clean(text):
+    """In one line, without control characters and without what UTF-8 has no bytes for."""
+    text = UNSEEN.sub("", BREAKS.sub(" ", str(text)))
+    text = "".join("�" if "\ud800" <= character <= "\udfff" else
+                   " " if unicodedata.category(character) == "Cc" else character
+                   for character in text)
+    return " ".join(text.split())
+
+
+def harmless(text):
+    """Clean, and with an apostrophe before what a spreadsheet would take for a formula."""
+    marked = FORMULA.sub(r"\1'", str(text))  # before a tab or line break at the start is gone
+    return clean("'" + marked if str(text)[:1] in "\t\r\n" and marked[:1] != "'" else marked)
+
+
+def folded(text):
+    """For comparisons: one form of each letter, small, one space between words."""
+    return clean(unicodedata.normalize("NFKC", str(text))).casefold()
+
+
+def file_stem(student):
+    """A file's name for a student, without its ending: readable, legal everywhere, unique.
+
+    Two students get two names, also where "Ada" and "ada", or two ways to write an accent, are
+    one. A name that is not kept as it stands gets a few digits of its hash.
+    """
+    letters = "".join(
+        character if character in "._" or unicodedata.category(character)[0] in "LMN" else "-"
+        for character in folded(student))
+    slug = re.sub("[.-]{2,}", "-", letters).encode()[:LONGEST].decode(errors="ignore").strip(".-")
+    if slug == student and not DEVICES.match(slug) and not LIKE_A_HASH.search(slug):
+        return slug
+    digest = hashlib.sha256(str(student).encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{slug or 'student'}-{digest}"
