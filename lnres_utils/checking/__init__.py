@@ -7,6 +7,7 @@ from lnres_utils.checking.model import (
     Case,
     Equivalent,
     Exercise,
+    Failure,
     Knob,
     Output,
     Property,
@@ -14,7 +15,7 @@ from lnres_utils.checking.model import (
     equivalent,
 )
 from lnres_utils.checking.report import Evidence, Mistake, Report
-from lnres_utils.checking.running import run_case
+from lnres_utils.checking.running import examined, plain, run_case
 from lnres_utils.checking.session import CheckFailed, Session, seed_of
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Equivalent",
     "Evidence",
     "Exercise",
+    "Failure",
     "Knob",
     "Mistake",
     "Output",
@@ -34,10 +36,12 @@ __all__ = [
     "broken_properties",
     "diagnose",
     "equivalent",
+    "examined",
     "hypothesis",
     "judge",
     "judge_runs",
     "not_callable",
+    "plain",
     "run_case",
     "seed_of",
     "without_runs",

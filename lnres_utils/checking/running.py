@@ -38,7 +38,7 @@ def run_case(exercise, answer, case):
             isolated(random_too=False),
         ):
             outputs = exercise.drive(answer, inputs)
-            outputs, failure = _examined(exercise, outputs, case.only)
+            outputs, failure = examined(exercise, outputs, case.only)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit in an answer must not end the notebook
@@ -102,7 +102,7 @@ def plain(text, limit=300):
     return shown + (" …" if len(text) > limit else "")
 
 
-def _examined(exercise, outputs, only):
+def examined(exercise, outputs, only):
     """The outputs as plain arrays of our own, and the failure if one that counts is no numbers."""
     good, failure = {}, None
     for name, value in outputs.items():

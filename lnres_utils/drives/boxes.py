@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 LIMIT = 2_000_000  # numbers in one call
+PAIRS = 4_000_000  # of tokens that may see each other, in all examples: B · T²
 
 
 class CallsSpent(RuntimeError):
@@ -107,7 +108,16 @@ class Box(_Counted):
             least = f" with T of at least {self._tokens}" if self._tokens > 1 else ""
             raise ValueError(f"{name} has shape {value.shape}; (B, T, {self.width}){least} was "
                              "expected")
+        if value.shape[0] * value.shape[1] ** 2 > PAIRS:
+            raise ValueError(f"{name} has shape {value.shape}; B · T · T of at most {PAIRS:,} is "
+                             "allowed")
         return value.astype(np.float64)
+
+    @property
+    def form(self):
+        """What a box in another process is made of, which asks this one."""
+        return {"class": "Box", "width": self.width, "calls": self.calls_left, "noun": self._noun,
+                "tokens": self._tokens}
 
     def __repr__(self):
         return f"a {self._noun} of width {self.width}"
@@ -142,6 +152,11 @@ class NormBox(_Counted):
         if isinstance(x, np.ndarray) and x.flags.writeable and not np.array_equal(left, x):
             x[...] = left
         return y
+
+    @property
+    def form(self):
+        """What a box in another process is made of, which asks this one."""
+        return {"class": "NormBox", "calls": self.calls_left}
 
     def __repr__(self):
         return "a norm"
