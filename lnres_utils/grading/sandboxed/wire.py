@@ -15,7 +15,9 @@ LENGTHS = struct.Struct("!II")
 MOST_TEXT = 1 << 20  # bytes of JSON in a frame
 MOST_BYTES = 8 << 20  # bytes of arrays in a frame
 MOST_AXES = 8
-KINDS = "fiub"  # floats, whole numbers, truth values: nothing that holds an object
+# Floats, whole numbers, truth values, in either order of bytes: nothing that holds an object.
+FORMS = frozenset(("|b1", "|i1", "|u1", *(order + form for order in "<>" for form in (
+    "f2", "f4", "f8", "i2", "i4", "i8", "u2", "u4", "u8"))))
 ARRAY = "$array"  # the key that stands for an array in the JSON
 
 
@@ -43,10 +45,13 @@ def encode(message):
 
 
 def _named(value, arrays):
+    """What stands for an array in the JSON; a number of NumPy's becomes one of Python's."""
+    form = getattr(value, "dtype", None)
+    if form is None or form.str not in FORMS or not isinstance(value, (np.ndarray, np.generic)):
+        kind = f"an array of dtype {form}" if form is not None else type(value).__name__
+        raise Malformed(f"{kind} cannot be sent")
     if isinstance(value, np.generic):
-        value = np.array(value)
-    if type(value) is not np.ndarray or value.dtype.kind not in KINDS:
-        raise Malformed(f"{type(value).__name__} cannot be sent")
+        return value.item()
     value = np.ascontiguousarray(value).reshape(value.shape)
     arrays.append(value.tobytes())
     return {ARRAY: [value.dtype.str, list(value.shape)]}
@@ -74,23 +79,25 @@ def decode(text, body):
         raise Malformed(f"no JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise Malformed("a message that is no object")
+    if position < len(body):
+        raise Malformed("more bytes than its arrays have")
     return message
 
 
 def _form(value):
     """The dtype and the shape of an array, if they are what they should be."""
-    try:
-        name, shape = value[ARRAY]
-        dtype = np.dtype(name) if isinstance(name, str) and len(name) < 8 else None
-    except (TypeError, ValueError):
-        dtype = None
-    if (dtype is None or dtype.kind not in KINDS or dtype.shape or not isinstance(shape, list)
-            or len(shape) > MOST_AXES
-            or not all(type(size) is int and 0 <= size <= MOST_BYTES for size in shape)):
-        raise Malformed("an array of a form that is not allowed")
-    if dtype.itemsize > 8:
-        raise Malformed(f"an array of {dtype.itemsize} bytes a number; at most 8 are allowed")
-    return dtype, tuple(shape)
+    match value[ARRAY]:
+        case [str(name), [*shape]] if name in FORMS and len(shape) <= MOST_AXES:
+            if all(type(size) is int and 0 <= size <= MOST_BYTES for size in shape):
+                return np.dtype(name), tuple(shape)
+    raise Malformed("an array of a form that is not allowed")
+
+
+def unpack(frame):
+    """The message in the bytes of one whole frame."""
+    text, _ = LENGTHS.unpack_from(frame)
+    start = LENGTHS.size
+    return decode(frame[start:start + text], frame[start + text:])
 
 
 class Channel:
@@ -130,7 +137,7 @@ class Channel:
         self._fill(whole, end)
         frame = bytes(self._unread[:whole])
         del self._unread[:whole]
-        return decode(frame[LENGTHS.size:LENGTHS.size + text], frame[LENGTHS.size + text:])
+        return unpack(frame)
 
     def _fill(self, count, end):
         """Read until there are ``count`` bytes."""

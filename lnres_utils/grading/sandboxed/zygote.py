@@ -1,0 +1,199 @@
+"""A warm interpreter that becomes a student's process again and again, by fork. A program.
+
+It is started by exec, so that nothing of whoever grades is in its memory, and never imports a
+reference, a case or an exercise: of this package it has the drives, the part of the engine that
+calls an answer, and this folder. All that an answer needs is imported once, here.
+
+    python zygote.py --scratch DIR [--without NAME]... DESCRIPTOR...    forks on request
+    python zygote.py --scratch DIR --once DESCRIPTOR                    is the one child itself
+
+A process with two threads must not fork, and torch hangs in a child after any operation of two
+threads: there is one thread before a fork, which is asserted.
+"""
+
+import argparse
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+
+PACKAGE = Path(__file__).resolve().parents[2]
+NAME = "lnres_utils"
+HOLLOW = (NAME, *(f"{NAME}.{room}" for room in (
+    "checking", "drives", "grading", "grading.sandboxed")))
+
+
+def main():
+    options = _options()
+    start = time.perf_counter()
+    student = prepare()
+    boot = time.perf_counter() - start
+    ready = {"ready": {"files": "", "network": "", "processes": "", "memory": "", "missing": []},
+             "boot": round(boot, 3)}
+    if options.once:
+        from lnres_utils.grading.sandboxed import wire
+
+        channel = wire.Channel(socket.socket(fileno=options.descriptors[0]))
+        settings = channel.receive()["start"]
+        channel.send(ready)
+        student.live(channel.socket, settings)
+    else:
+        _serve(student, [socket.socket(fileno=number) for number in options.descriptors], ready)
+
+
+def _options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scratch", required=True)
+    parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("descriptors", type=int, nargs="+")
+    return parser.parse_args()
+
+
+def prepare():
+    """Import and warm all that a child needs; gives its state.
+
+    Afterwards nothing more of this package can be imported.
+    """
+    if hasattr(signal, "SIGINT"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever grades
+    for name in HOLLOW:
+        _hollow(name)
+    rooms = pkgutil.iter_modules(sys.modules[f"{NAME}.drives"].__path__)
+    drives = {room.name: importlib.import_module(f"{NAME}.drives.{room.name}") for room in rooms}
+    from lnres_utils.grading.sandboxed import running, shim
+
+    shim.furnish(sys.modules[NAME])
+    student = running.warmed(drives)
+    _close()
+    sys.argv = [""]
+    sys.dont_write_bytecode = True
+    _assert_one_thread()
+    gc.collect()
+    gc.freeze()
+    return student
+
+
+def _hollow(name):
+    """A package whose modules can be found, but whose ``__init__`` is not run."""
+    module = ModuleType(name)
+    module.__path__ = [str(PACKAGE.parent.joinpath(*name.split(".")))]
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, module)
+
+
+def _close():
+    """Make the rest of the package impossible to import, by path as by the editable install."""
+    for name in HOLLOW:
+        sys.modules[name].__path__ = []
+    sys.meta_path[:] = [Closed, *(finder for finder in sys.meta_path if not _finds(finder))]
+    sys.path[:] = [folder for folder in sys.path if not _is_project(folder)]
+    for folder in [folder for folder in sys.path_importer_cache if _is_project(folder)]:
+        del sys.path_importer_cache[folder]
+
+
+class Closed:
+    """The first finder that an import asks; it refuses what is ours."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] == NAME:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _finds(finder):
+    """Whether a finder knows this package by itself; the one that searches sys.path stays."""
+    if finder is importlib.machinery.PathFinder:
+        return False
+    try:
+        return finder.find_spec(NAME, None) is not None
+    except Exception:
+        return True
+
+
+def _is_project(folder):
+    """Whether a folder of sys.path is one in which this package is developed."""
+    return Path(folder).resolve() == PACKAGE.parent and not folder.endswith("-packages")
+
+
+def _assert_one_thread():
+    import torch
+
+    tasks = Path("/proc/self/task")
+    count = len(list(tasks.iterdir())) if tasks.exists() else threading.active_count()
+    if count != 1 or torch.get_num_threads() != 1:
+        sys.exit(f"zygote: {count} threads, and torch uses {torch.get_num_threads()}; 1 each was "
+                 "expected")
+
+
+def _serve(student, controls, ready):
+    """Answer the requests of the workers until the last of them has gone."""
+    from lnres_utils.grading.sandboxed import wire
+
+    selector = selectors.DefaultSelector()
+    for control in controls:
+        control.sendall(wire.encode(ready))
+        selector.register(control, selectors.EVENT_READ, set())
+    while selector.get_map():
+        for key, _ in selector.select():
+            control, pids = key.fileobj, key.data
+            try:
+                frame, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+                if not frame:
+                    raise ConnectionError
+                reply = _answer(student, wire.unpack(frame), descriptors, pids)
+                control.sendall(wire.encode(reply))
+            except OSError:  # that worker has gone
+                for pid in list(pids):
+                    _end(pid, pids)
+                selector.unregister(control)
+                control.close()
+
+
+def _answer(student, request, descriptors, pids):
+    match request:
+        case {"fork": settings}:
+            return {"pid": _fork(student, settings, descriptors[0], pids)}
+        case {"kill": pid} if pid in pids:
+            return _end(pid, pids)
+    return {"error": f"not a request that can be answered: {str(request)[:100]}"}
+
+
+def _fork(student, settings, descriptor, pids):
+    _assert_one_thread()
+    pid = os.fork()
+    if not pid:
+        try:
+            student.live(socket.socket(fileno=descriptor), settings)
+        finally:
+            os._exit(0)
+    os.close(descriptor)
+    pids.add(pid)
+    return pid
+
+
+def _end(pid, pids):
+    """Kill a child, and all of its group; tell what it used."""
+    for kill in (os.kill, os.killpg):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    pids.discard(pid)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"status": status, "cpu": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss * unit}
+
+
+if __name__ == "__main__":
+    main()
