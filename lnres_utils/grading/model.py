@@ -10,11 +10,12 @@ class Source:
 
     path: Path
     member: str = ""  # of the zip file ``path``
+    inner: str = ""  # of the zip file ``member``: what a student zipped, and a platform again
     modified: float = 0.0  # seconds since 1970, to take the newest of two
 
     @property
     def shown(self):
-        return f"{self.path.name}: {self.member}" if self.member else self.path.name
+        return ": ".join(filter(None, [self.path.name, self.member, self.inner]))
 
 
 @dataclass(frozen=True)
