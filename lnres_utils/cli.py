@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from lnres_utils.markup import flat, one_line
+
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 BAD_USE = 2  # exit code; click's own for options that it cannot read
 LONGEST = 300  # characters of an error that is not ours
@@ -26,7 +28,7 @@ class OneLine(click.Group):
             error.show()
             sys.exit(error.exit_code)
         except click.ClickException as error:
-            click.echo(f"lnres: {_one_line(error.format_message())}", err=True)
+            click.echo(f"lnres: {flat(error.format_message())}", err=True)
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("lnres: interrupted", err=True)
@@ -46,13 +48,8 @@ def _fail(message):
     raise click.UsageError(message)
 
 
-def _one_line(text):
-    return " ".join(str(text).split())
-
-
 def _raised(error):
-    text = _one_line(f"{type(error).__name__}: {error}")
-    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
+    return one_line(error, LONGEST)
 
 
 def _shape(context, option, value):
@@ -154,7 +151,8 @@ def audit(context, target, shape, axes, kwargs, call_kwargs, factory, causal, pa
              else torch.randint(integers, shape))
     except (RuntimeError, MemoryError):
         _fail(f"--shape is {','.join(map(str, shape))}; there is no memory for so many numbers")
-    report = _audited(module, x, _names(checks), call_kwargs,
+    names = None if checks is None else [name.strip() for name in checks.split(",")]
+    report = _audited(module, x, names, call_kwargs,
                       {"axes": axes, "causal": causal, "padded": padded, "seed": seed})
     _print(report.text)
     page = (f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
@@ -214,42 +212,26 @@ def _module(found, target, kwargs, factory):
     return module
 
 
-def _names(checks):
-    from lnres_utils.auditing import CHECKS
-
-    if checks is None:
-        return list(CHECKS)
-    names = [name.strip() for name in checks.split(",")]
-    for name in names:
-        if name not in CHECKS:
-            _fail(f"--checks names {name!r}; there are {', '.join(CHECKS)}")
-    return names
-
-
 def _audited(module, x, checks, call_kwargs, settings):
     """The report, with a bar for somebody who waits at a terminal."""
     import torch
     from tqdm import tqdm
 
     from lnres_utils.auditing.auditing import watched_audit
+    from lnres_utils.auditing.subject import Subject
 
     def watch(names):
         return tqdm(names, delay=2, leave=False, disable=not sys.stderr.isatty())
 
-    if taken := {*call_kwargs} & {"watch", "module", "x", "checks", "output", *settings}:
-        _fail(f"--call-kwargs has {taken.pop()!r}, a name of the audit itself; hand it on in a "
-              "function of your own")
     for name, value in call_kwargs.items():
         try:
             call_kwargs[name] = torch.tensor(value) if isinstance(value, list) else value
         except (TypeError, ValueError) as error:
             _fail(f"--call-kwargs: {name!r} is no tensor: {error}")
     try:
-        return watched_audit(watch, module, x, checks=checks, **settings, **call_kwargs)
+        return watched_audit(watch, Subject(module, x, kwargs=call_kwargs, **settings), checks)
     except (TypeError, ValueError) as error:
         _fail(error)
-    except (Exception, SystemExit) as error:
-        _fail(f"the audit ended by {_raised(error)}")
 
 
 def _print(text):

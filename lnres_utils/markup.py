@@ -1,6 +1,18 @@
-"""Text as HTML, for all reports."""
+"""Text as HTML, and in one line, for all reports."""
 
 from html import escape
+
+
+def flat(text):
+    """Without line breaks, with one space between words."""
+    return " ".join(str(text).split())
+
+
+def one_line(error, most=160):
+    """An exception in one line of so many characters."""
+    text = flat(error)
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= most else text[:most - 3] + "..."
 
 
 def code(text):

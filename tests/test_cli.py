@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import torch
 from click.testing import CliRunner
 from torch import nn
 
-from lnres_utils.auditing import CHECKS
+from lnres_utils.auditing import CHECKS, Subject
 from lnres_utils.auditing.auditing import watched_audit
 from lnres_utils.cli import main
 
@@ -37,6 +38,9 @@ def coarse(x):
 
 def scaled(x, factor, mask=None):
     return x * factor if mask is None else x * factor * mask
+
+def grown(x, seed, checks):
+    return x * seed * checks
 
 def make(width=8):
     return nn.LayerNorm(width)
@@ -84,7 +88,7 @@ def test_a_class_without_a_problem():
 
 def test_all_checks_are_run_by_default():
     result = run(*LAYER_NORM)
-    assert result.exit_code in (0, 1)
+    assert result.exit_code == 0, result.output
     assert all(check in result.stdout for check in CHECKS)
 
 
@@ -113,6 +117,7 @@ def test_call_arguments_reach_the_module():
 @pytest.mark.parametrize("target, settings, code", [
     ("their_layers:over_batch", [], 1),
     ("their_layers:scaled", ["--call-kwargs", '{"factor": 2}'], 0),
+    ("their_layers:grown", ["--call-kwargs", '{"seed": 2, "checks": 3}'], 0),
     ("their_layers:make", ["--factory"], 0),
     ("their_layers:make", ["--factory", "--kwargs", '{"width": 8}'], 0),
     ("their_layers:layer", [], 0),
@@ -251,14 +256,18 @@ def test_a_bar_goes_through_the_checks():
             seen.append(name)
             yield name
 
-    report = watched_audit(watch, nn.LayerNorm(8), torch.randn(3, 4, 8), checks=["tokens", "scale"])
+    subject = Subject(nn.LayerNorm(8), torch.randn(3, 4, 8))
+    report = watched_audit(watch, subject, ["tokens", "scale"])
     assert seen == [finding.check for finding in report.findings] == ["tokens", "scale"]
 
 
 def test_help_has_an_example_that_runs():
     text = run("--help").stdout
-    assert "lnres audit torch.nn:TransformerEncoderLayer" in text
-    assert "Exit code" in text
+    example = text.split("Example:")[1].split("Exit code")[0].replace("\\\n", " ")
+    program, command, *arguments = shlex.split(example)
+    assert (program, command) == ("lnres", "audit")
+    result = run(*arguments, "--checks", "causality")  # without a mask
+    assert result.exit_code == 1 and "depend on later ones" in result.stdout, result.output
     assert "audit" in CliRunner().invoke(main, ["--help"]).stdout
 
 

@@ -76,8 +76,9 @@ class Scale:
         return ""
 
     def facts(self):
-        return {"dtype": _name(self.dtype), "arithmetic": self.arithmetic,
-                "tolerance": self.tolerance, "rounding": self.rounding, "unit": self.unit}
+        return {"dtype": "its own" if self.dtype is None else name(self.dtype),
+                "arithmetic": self.arithmetic, "tolerance": self.tolerance,
+                "rounding": self.rounding, "unit": self.unit}
 
 
 def logic_dtype(subject):
@@ -124,7 +125,7 @@ def _measured(subject, mode, dtype):
     other = redrawn(subject.x, subject.x, generator)
     changed = subject.run(other, mode=mode, dtype=dtype).detach()
     again = subject.run(mode=mode, dtype=dtype).detach()
-    scale = Scale(dtype, _name(least), 1.0, 0.0, y, drawn, other, changed)
+    scale = Scale(dtype, name(least), 1.0, 0.0, y, drawn, other, changed)
     if not y.isfinite().any():
         return replace(scale, trouble="The output has no finite number.")
     if changed.shape != y.shape or again.shape != y.shape:
@@ -170,5 +171,5 @@ class _LeastExact(TorchDispatchMode):
         return result
 
 
-def _name(dtype):
-    return "its own" if dtype is None else str(dtype).split(".")[-1]
+def name(dtype):
+    return str(dtype).removeprefix("torch.")

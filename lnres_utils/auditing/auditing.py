@@ -1,5 +1,6 @@
 """``audit``: the practical checks, asked of any module or function."""
 
+from lnres_utils.auditing.arithmetic import name
 from lnres_utils.auditing.constant_rows import constant_rows
 from lnres_utils.auditing.dtypes import autocast
 from lnres_utils.auditing.epsilon import epsilon
@@ -67,15 +68,14 @@ def audit(module, x, *args, axes="BTD", causal=None, padded=None, checks=None, s
     attributes those are put back that are numbers, tensors, arrays, or lists, dicts and sets of
     them. Hooks of yours run in each call; what they write outside of the module stays.
     """
-    return watched_audit(iter, module, x, *args, axes=axes, causal=causal, padded=padded,
-                         checks=checks, seed=seed, output=output, **kwargs)
+    subject = Subject(module, x, args, kwargs, axes, causal, output, seed, padded)
+    return watched_audit(iter, subject, checks)
 
 
-def watched_audit(watch, module, x, *args, axes="BTD", causal=None, padded=None, checks=None,
-                  seed=0, output=None, **kwargs):
+def watched_audit(watch, subject, checks=None):
     """:func:`audit` that goes through the names of its checks by ``watch``, as a progress bar."""
-    chosen = _chosen(checks)
-    with Subject(module, x, args, kwargs, axes, causal, output, seed, padded) as subject:
+    chosen, x = _chosen(checks), subject.x
+    with subject:
         try:
             subject.run()
             subject.check_parameters()
@@ -83,18 +83,18 @@ def watched_audit(watch, module, x, *args, axes="BTD", causal=None, padded=None,
         except ModuleRaised as error:
             raise ValueError(f"{subject.name} raised on x of shape {tuple(x.shape)}: "
                              f"{error}") from error.__cause__
-        findings = tuple(_asked(name, subject) for name in watch(chosen))
-        facts = {"shape": list(x.shape), "axes": axes, "dtype": str(x.dtype).split(".")[-1],
+        findings = tuple(_asked(check, subject) for check in watch(chosen))
+        facts = {"shape": list(x.shape), "axes": subject.axes, "dtype": name(x.dtype),
                  "remarks": list(subject.remarks), "measure": measure(subject)}
     return AuditReport(subject.name, findings, facts)
 
 
-def _asked(name, subject):
+def _asked(check, subject):
     """The finding of one check; a module that raises is no reason to give up the others."""
     try:
-        return CHECKS[name](subject)
+        return CHECKS[check](subject)
     except ModuleRaised as error:
-        return Finding(name, "cannot tell", f"The module raised {error}", {"error": str(error)})
+        return Finding(check, "cannot tell", f"The module raised {error}", {"error": str(error)})
 
 
 def _chosen(checks):

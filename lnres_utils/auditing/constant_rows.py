@@ -42,7 +42,7 @@ def constant_rows(subject):
                                     for outcome, where in wrong.items()), facts
     sizes = [case["largest gradient"] for case in facts.values() if "largest gradient" in case]
     if not sizes:
-        return "cannot tell", "; ".join(dict.fromkeys(left)) or "nothing could be asked", facts
+        return "cannot tell", "; ".join(dict.fromkeys(left)), facts
     told = (f"outputs and gradients are finite; the largest gradient is {short(max(sizes))} for a "
             "cotangent of size 1")
     if max(sizes) > STEEP:

@@ -3,9 +3,10 @@
 import torch
 
 from lnres_utils.auditing import probing
-from lnres_utils.auditing.probing import name
+from lnres_utils.auditing.arithmetic import name
 from lnres_utils.auditing.subject import ModuleRaised
 
+WHERE = {"plain": "without", "autocast": "under"}
 INPUTS = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -15,11 +16,11 @@ def autocast(subject):
 
     Autocast is to the input's own dtype where this is a half one, else to bfloat16.
     """
-    facts = {"plain": {}, "autocast": {}}
+    facts = {where: {} for where in WHERE}
     messages = {}
     for dtype in INPUTS:
         x = _input(subject, dtype)
-        for where in facts:
+        for where in WHERE:
             around = torch.autocast("cpu", _of_autocast(dtype)) if where == "autocast" else None
             try:
                 facts[where][name(dtype)] = name(_run(subject, x, around).dtype)
@@ -36,13 +37,12 @@ def autocast(subject):
     if facts["autocast"]["float32"] == "raises":
         return "problem", (f"under autocast the module raises "
                            f"{messages['autocast', 'float32']}; without it runs"), facts
-    told = "; ".join(f"{'under' if where == 'autocast' else 'without'} autocast {_pairs(pairs)}"
-                     for where, pairs in facts.items() if where != "promotes")
+    told = "; ".join(f"{word} autocast {_pairs(facts[where])}" for where, word in WHERE.items())
     told += ", each half dtype under an autocast of its own"
     if facts["promotes"]:
         return "info", (f"an input in half precision comes out as float32, so that all that "
                         f"follows takes twice the memory: {told}"), facts
-    if all(given == got for where in ("plain", "autocast") for given, got in facts[where].items()):
+    if all(given == got for where in WHERE for given, got in facts[where].items()):
         told = "the output has the dtype of the input, with and without autocast"
     return "ok", told, facts
 

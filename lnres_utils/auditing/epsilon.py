@@ -3,8 +3,9 @@
 import torch
 
 from lnres_utils.auditing import probing
+from lnres_utils.auditing.arithmetic import name
 from lnres_utils.auditing.norms_found import norm_mode
-from lnres_utils.auditing.probing import CannotTell, name, outputs, short
+from lnres_utils.auditing.probing import CannotTell, outputs, short
 from lnres_utils.auditing.subject import ModuleRaised
 
 LARGE = {8: 1e3, 4: 1e3, 2: 8}  # by bytes, times the row: there epsilon is nothing, no square inf

@@ -6,7 +6,7 @@ from lnres_utils.auditing.arithmetic import scale_of
 from lnres_utils.auditing.changes import changed_at
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, in_modes, joined, sized
+from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, SHAPE, in_modes, joined, sized
 
 ONE_BY_ONE = 8  # up to so many examples are changed one at a time, more in groups
 EXCHANGED = "Examples mix and positions do not: are the axes exchanged (`batch_first`)?"
@@ -80,7 +80,7 @@ def _mixing(subject, mode):
         new = subject.run(changed, mode=mode, dtype=scale.dtype).detach()
         others = [each for each in range(x.shape[axis]) if each not in group]
         if new.shape != scale.y.shape:
-            return _unknown("the shape of the output depends on the numbers in x.")
+            return _unknown(SHAPE)
         if subject.drawn != scale.drawn:
             return _unknown(DRAWS)
         far = scale.far(new, scale.y).movedim(axis, 0).flatten(1).amax(1)[others]

@@ -23,10 +23,6 @@ def gradients(subject):
     names = {id(each): path for root in subject.roots for path, each in root.named_parameters()}
     parameters = list({id(each): each for root in subject.roots
                        for each in root.parameters()}.values())
-    if not parameters:
-        return "info", "there are no parameters: nothing here is trained", {
-            "parameters": 0, "frozen": [], "unreached": [], "zero": [], "rounding": [],
-            "not finite": [], "not chosen": []}
     wanted = [each for each in parameters if each.requires_grad]
     frozen = [names[id(each)] for each in parameters if not each.requires_grad]
     reached, nonzero, rounded, broken = set(), set(), set(), set()
@@ -53,6 +49,8 @@ def gradients(subject):
         not_chosen, unreached, zero = unreached + zero, [], []
     facts = {"parameters": len(parameters), "frozen": frozen, "unreached": unreached, "zero": zero,
              "rounding": rounding, "not finite": broken, "not chosen": not_chosen}
+    if not parameters:
+        return "info", "there are no parameters: nothing here is trained", facts
     told = []
     if broken:
         told.append(f"the gradient of {_named(broken)} is NaN or infinite for ordinary inputs, "

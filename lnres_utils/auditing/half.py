@@ -5,7 +5,9 @@ from contextlib import contextmanager
 import torch
 
 from lnres_utils.auditing import probing
-from lnres_utils.auditing.probing import largest, name, rms, short
+from lnres_utils.auditing.arithmetic import name
+from lnres_utils.auditing.probing import largest, rms, short
+from lnres_utils.auditing.state import fast_path
 from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.trees import tensors
 
@@ -106,12 +108,8 @@ def _cases(subject, x, size, dtype):
 
 
 def _run(subject, x, dtype, mode, fast, around=None):
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(fast)
-    try:
+    with fast_path(fast):
         return probing.real(subject.run(x, dtype=dtype, mode=mode, around=around))
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 def _truth(subject, x):

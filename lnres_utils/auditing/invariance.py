@@ -3,8 +3,9 @@
 import torch
 
 from lnres_utils.auditing import probing
+from lnres_utils.auditing.arithmetic import name
 from lnres_utils.auditing.norms_found import LARGE
-from lnres_utils.auditing.probing import CannotTell, largest, name, outputs, part, rms, short
+from lnres_utils.auditing.probing import CannotTell, largest, outputs, part, rms, short
 from lnres_utils.auditing.subject import ModuleRaised
 
 FACTOR, SHIFT = 4.0, 2.0
@@ -16,7 +17,7 @@ def scale(subject):
     """Whether the output stays when the whole input is multiplied by a number."""
     dtype = probing.precise(subject)
     x = LARGE * probing.draw(subject, size=1.0, examples=4)
-    facts = {"invariant": False, "dtype": name(dtype)}
+    facts = {"dtype": name(dtype)}
     for mode in ("eval", "train"):
         y, larger = outputs(subject, x, FACTOR * x, dtype=dtype, mode=mode)
         change = largest(larger - y)
@@ -65,7 +66,7 @@ def shift(subject):
     """Whether the output stays when a constant is added; and, where it should, in float32, too."""
     dtype = probing.precise(subject)
     x = probing.draw(subject, examples=4)
-    facts = {"invariant": False, "passes through": False, "dtype": name(dtype)}
+    facts = {"dtype": name(dtype)}
     for mode in ("eval", "train"):
         y, moved = outputs(subject, x, x + SHIFT, dtype=dtype, mode=mode)
         change = largest(moved - y)

@@ -1,11 +1,10 @@
 """Does a module compute something else in training than in evaluation, and why?"""
 
-import torch
-
 from lnres_utils.auditing.arithmetic import scale_of
 from lnres_utils.auditing.draws import own_output
 from lnres_utils.auditing.examples import mixing
 from lnres_utils.auditing.report import Finding
+from lnres_utils.auditing.state import fast_path
 from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.wording import sized
 
@@ -71,7 +70,8 @@ class _Seen:
     def _train(self):
         subject = self.subject
         trained = self._run("train")
-        self.buffers = self._changed_buffers()
+        self.buffers = [name for name, buffer in subject.changed_buffers(self.scale.dtype).items()
+                        if buffer.is_floating_point()]
         self.other_shape = trained.shape != self.evaluated.shape
         self.gap = self._apart(trained, self.evaluated)
         self.random = self._apart(own_output(subject, "train", seed=1), trained)
@@ -84,22 +84,9 @@ class _Seen:
         self.mates = (mixing(subject, "train")["mixes"] is True
                       and mixing(subject, "eval")["mixes"] is False)
 
-    def _changed_buffers(self):
-        """Buffers of real numbers that the last run changed."""
-        after = {name: buffer.clone() for name, buffer in self.subject.buffers().items()
-                 if buffer.is_floating_point()}
-        self.subject.reset(self.scale.dtype)
-        before = self.subject.buffers()
-        return [name for name, buffer in after.items()
-                if name in before and not torch.equal(buffer, before[name])]
-
     def _without_fast_path(self):
-        enabled = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-        try:
+        with fast_path(False):
             slow = self._run("eval")
-        finally:
-            torch.backends.mha.set_fastpath_enabled(enabled)
         gap = self._apart(slow, self.evaluated)
         rows = 0
         if gap and slow.shape == self.evaluated.shape:

@@ -7,6 +7,7 @@ import torch
 
 from lnres_utils.auditing.arithmetic import scale_of
 from lnres_utils.auditing.draws import Undropped, own_output
+from lnres_utils.auditing.probing import CannotTell
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
 from lnres_utils.auditing.trees import mapped, tensors
@@ -17,10 +18,6 @@ FILLS = (0, 1, float("-inf"))  # what a padding mask may hold at padding
 MASK = ("If the module takes a padding mask, hand one on that hides nothing; the check then marks "
         "the padding in it.")
 DECLARE = "Declare `padded=True` if inputs get padded."
-
-
-class CannotPad(Exception):
-    """The module cannot be asked; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ def padding(subject):
     for mode in MODES:
         try:
             facts[mode] = _asked(subject, letter, mode)
-        except (ModuleRaised, CannotPad) as error:
+        except (ModuleRaised, CannotTell) as error:
             raised = "the module raised " if isinstance(error, ModuleRaised) else ""
             not_told[mode] = raised + str(error).removesuffix(".") + "."
             facts[mode] = {"gap": None}
@@ -95,7 +92,7 @@ def _asked(subject, letter, mode):
     """The facts of one mode."""
     scale = scale_of(subject, mode)
     if scale.why_not():
-        raise CannotPad(scale.why_not())
+        raise CannotTell(scale.why_not())
 
     undropped = mode == "train"
     own = own_output(subject, mode, undropped=undropped)
@@ -107,21 +104,21 @@ def _asked(subject, letter, mode):
                            around=Undropped() if undropped else None).detach()
 
     if scale.differ(own, own_output(subject, mode, seed=1, undropped=undropped)):
-        raise CannotPad("random draws hide what padding does.")
+        raise CannotTell("random draws hide what padding does.")
     makers = [_shortened] if _have_positions(subject, letter) else [_appended, _shortened]
     best, reasons = None, []
     for trial in (trial for maker in makers for trial in maker(subject, letter)):
         try:
             facts = _compared(trial, subject.axis(letter), run, scale)
-        except (ModuleRaised, CannotPad) as error:
+        except (ModuleRaised, CannotTell) as error:
             reasons.append(error)
             continue
         best = facts if best is None or facts["gap"] < best["gap"] else best
         if trial.short[0] is subject.x or best["gap"] <= scale.tolerance:
             break
     if best is None:
-        raise reasons[0] if reasons else CannotPad(f"x has one position along {letter}, and the "
-                                                   "module takes no more.")
+        raise reasons[0] if reasons else CannotTell(f"x has one position along {letter}, and the "
+                                                    "module takes no more.")
     return best
 
 
@@ -151,7 +148,7 @@ def _compared(trial, axis, run, scale):
 
 def _demand_length(y, axis, length):
     if y.ndim <= axis or y.shape[axis] != length:
-        raise CannotPad(f"for {length} positions the output has the shape {tuple(y.shape)}.")
+        raise CannotTell(f"for {length} positions the output has the shape {tuple(y.shape)}.")
 
 
 def _appended(subject, letter):
@@ -182,8 +179,8 @@ def _shortened(subject, letter):
     ways = [_ways_to_cut(each, length, is_clear) for each in given]
     for chosen in itertools.islice(itertools.product(*ways), MOST_WAYS):
         if not is_clear and real == 1 and any(chosen):
-            raise CannotPad(f"x has {length} positions along {letter} and {length} along another "
-                            "axis: the axes of the arguments cannot be told; use another length.")
+            raise CannotTell(f"x has {length} positions along {letter} and {length} along another "
+                             "axis: the axes of the arguments cannot be told; use another length.")
         axes = iter(chosen)
 
         def cut(tensor, axes=axes):

@@ -11,6 +11,10 @@ HUGE = 1e4  # beside it an update of ordinary size is nothing
 ON_A_SURFACE = 0.02  # standard deviation of the flattest combination, of columns of size one
 
 
+class MixesNoTokens(ValueError):
+    """The block treats each token by itself."""
+
+
 def norm_order(block, x, *args, sublayers=2, **kwargs):
     """Where the norms of a transformer block stand, found by calling it.
 
@@ -100,9 +104,9 @@ def order_of_function(function, shape, sublayers=2, precision=2.3e-16, surface=T
     turned[:, :-1] = 3 * rng.normal(size=turned[:, :-1].shape) + 1
     turned = _far(_called(function, turned), y)[:, -1].max()
     if turned < 1e4 * precision:
-        raise ValueError("the last token's output does not depend on the other tokens; the order "
-                         "can be told only of a block that mixes tokens, such as one with "
-                         "attention")
+        raise MixesNoTokens("the last token's output does not depend on the other tokens; the "
+                            "order can be told only of a block that mixes tokens, such as one "
+                            "with attention")
     hidden = scaled < 0.03 * turned
 
     huge = _called(function, HUGE * x)

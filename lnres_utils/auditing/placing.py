@@ -4,8 +4,9 @@ import numpy as np
 import torch
 
 from lnres_utils.auditing import probing
+from lnres_utils.auditing.arithmetic import name
 from lnres_utils.auditing.norms_found import is_norm, norm_mode
-from lnres_utils.auditing.placement import UNKNOWN, flatness, order_of_function
+from lnres_utils.auditing.placement import UNKNOWN, MixesNoTokens, flatness, order_of_function
 from lnres_utils.auditing.probing import CannotTell, outputs, rms, short
 from lnres_utils.auditing.stacks import calls_of, hooked, row_before
 from lnres_utils.auditing.subject import ModuleRaised, Subject
@@ -44,7 +45,7 @@ def placement(subject):
         return "info", f"the module is itself a norm{where}", {"placement": "norm", "mode": mode}
     dtype = probing.precise(subject)
     if dtype != torch.float64:
-        raise CannotTell(f"the question needs float64; the module runs in {probing.name(dtype)}")
+        raise CannotTell(f"the question needs float64; the module runs in {name(dtype)}")
     facts = _updates(subject)
     label, extra = _label(subject, facts)
     facts |= {"placement": label, **extra}
@@ -91,9 +92,10 @@ def _label(subject, facts, inside=False):
         return in_a_row
     try:
         return _order(subject, view), {}
+    except MixesNoTokens:
+        pass
     except ValueError as error:
-        if "does not depend on the other tokens" not in str(error):
-            raise CannotTell(str(error)) from error
+        raise CannotTell(str(error)) from error
     if subject.x.shape[subject.axis("B")] > 1:
         try:
             order = _order(subject, _Tokens(subject, examples_as_tokens=True))
@@ -200,11 +202,8 @@ class _Tokens:
         if probing.real(y).shape != x.shape:
             raise CannotTell(f"the output for an input of shape {tuple(x.shape)} has shape "
                              f"{tuple(y.shape)}; a block keeps the shape")
-        y = y.permute(*self.order).reshape(len(states), *self.shape_of_rows(states))
+        y = y.permute(*self.order).reshape(states.shape)
         return y.double().cpu().numpy()[:count]
-
-    def shape_of_rows(self, states):
-        return states.shape[1:]
 
     def tensors(self, x):
         """The same on (B, T, D) tensors."""
@@ -281,7 +280,7 @@ def _behind_final_norm(subject, view, order, affordable):
             found = "pre or sandwich" if found == "res-post" and _fades(inner) else found
             return f"{found} + final norm"
     x = torch.from_numpy(np.random.default_rng(6).normal(size=view.shape))
-    if view.shape[-1] > 2 and is_norm(view.tensors, 1e9 * x, 1e-6):  # updates are nothing there
+    if is_norm(view.tensors, 1e9 * x, 1e-6):  # updates are nothing there
         return f"{'res-post' if order == 'post' else 'pre or sandwich'} + final norm"
     return None
 

@@ -5,8 +5,10 @@ import functools
 import numpy as np
 import torch
 
+from lnres_utils.auditing.arithmetic import logic_dtype, name
 from lnres_utils.auditing.report import Finding
-from lnres_utils.auditing.subject import ModuleRaised, one_line
+from lnres_utils.auditing.subject import ModuleRaised
+from lnres_utils.markup import one_line
 
 LEAST = 1e-300  # beside which nothing is divided
 SAME = 1e-4  # relative to the output; for numbers of size 30 even an epsilon of 0.1 changes less
@@ -90,31 +92,24 @@ def few(subject, examples):
 
 def example(subject, examples=None):
     """The user's own input, or a drawn one where that says nothing, such as zeros."""
-    x = subject.x.detach()
+    x = subject.x
     if examples is not None:
         x = x.narrow(subject.axis("B"), 0, few(subject, examples))
-    if not x.is_floating_point() or not bool(x.isfinite().all()) or not rms(x - x.mean()):
+    if not rms(x - x.mean()):
         return draw(subject, examples=examples)
     return x.double()
 
 
 def precise(subject):
     """The dtype of the questions of logic: float64, where the module runs in it."""
-    if "precise" not in subject.cache:
-        try:
-            subject.run(draw(subject, examples=2), dtype=torch.float64)
-            subject.cache["precise"] = torch.float64
-        except ModuleRaised:
-            subject.cache["precise"] = subject.x.dtype
-    return subject.cache["precise"]
+    return logic_dtype(subject) or subject.x.dtype
 
 
-def outputs(subject, *inputs, dtype, mode="eval", grad=False):
+def outputs(subject, *inputs, dtype, mode="eval"):
     """What the module gives for each input, as float64, with the same random numbers for each."""
     found = []
     for x in inputs:
-        y = subject.run(x, dtype=dtype, mode=mode, grad=grad)
-        found.append(real(y).double())
+        found.append(real(subject.run(x, dtype=dtype, mode=mode)).double())
         if not bool(found[-1].isfinite().all()):
             raise CannotTell(f"the output has numbers that are not finite for an input of size "
                              f"{short(largest(x))} in {name(dtype)}")
@@ -166,10 +161,6 @@ def part(change, y):
     if percent >= 1:
         return f"{float(f'{percent:.1g}'):.0f} % of its size"
     return f"{float(f'{change / size:.1g}'):.1g} of its size" if change else "nothing"
-
-
-def name(dtype):
-    return str(dtype).removeprefix("torch.")
 
 
 def kind(x):

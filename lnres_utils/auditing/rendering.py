@@ -4,11 +4,9 @@ import math
 import textwrap
 from html import escape
 
-from lnres_utils.markup import code
+from lnres_utils.markup import code, flat
 
 SYMBOLS = {"problem": "✗", "cannot tell": "?", "info": "i", "ok": "✓"}  # the gravest first
-COUNTED = {"problem": ("problem", "problems"), "cannot tell": ("cannot tell", "cannot tell"),
-           "info": ("info", "info"), "ok": ("ok", "ok")}
 LINE = 100  # characters of a line of text
 
 
@@ -24,8 +22,8 @@ def headline(report):
 
 def _counts(report):
     verdicts = [finding.verdict for finding in report.findings]
-    counts = [(verdicts.count(verdict), COUNTED[verdict]) for verdict in SYMBOLS]
-    told = [f"{count} {words[count > 1]}" for count, words in counts if count]
+    told = [f"{count} {verdict}{'s' * (verdict == 'problem' and count > 1)}"
+            for verdict in SYMBOLS if (count := verdicts.count(verdict))]
     if "problem" not in verdicts:
         told.insert(0, "no problem")
     return ", ".join(told)
@@ -45,14 +43,14 @@ def gravest_first(findings):
 def as_text(report):
     lines = textwrap.wrap(headline(report), LINE, subsequent_indent="  ")
     for note in _notes(report):
-        lines += textwrap.wrap(f"Note: {_flat(note)}", LINE, initial_indent="  ",
+        lines += textwrap.wrap(f"Note: {flat(note)}", LINE, initial_indent="  ",
                                subsequent_indent="  ", break_on_hyphens=False)
     checks = max((len(finding.check) for finding in report.findings), default=0)
     verdicts = max((len(finding.verdict) for finding in report.findings), default=0)
     for finding in gravest_first(report.findings):
         start = (f"{SYMBOLS[finding.verdict]} {finding.verdict.ljust(verdicts)}  "
                  f"{finding.check.ljust(checks)}  ")
-        lines += textwrap.wrap(_flat(finding.evidence), LINE, initial_indent=start,
+        lines += textwrap.wrap(flat(finding.evidence), LINE, initial_indent=start,
                                subsequent_indent=" " * len(start), break_on_hyphens=False) or [
             start.rstrip()]
     return "\n".join(lines)
@@ -61,7 +59,7 @@ def as_text(report):
 def as_html(report):
     """HTML with inline styles and inherited colors only: it survives untrusted notebooks."""
     parts = [f'<p style="margin:.3em 0"><strong>{escape(headline(report))}</strong></p>']
-    parts += [f'<p style="margin:.3em 0">Note: {code(_flat(note))}</p>' for note in _notes(report)]
+    parts += [f'<p style="margin:.3em 0">Note: {code(flat(note))}</p>' for note in _notes(report)]
     rows = "".join(map(_row, gravest_first(report.findings)))
     if rows:
         parts.append('<table style="border-collapse:collapse;margin:.4em 0;width:100%;'
@@ -79,7 +77,7 @@ def _row(finding):
             f'<th scope="row" style="{cell};font-weight:{weight};white-space:nowrap;width:1%">'
             f"{symbol} {escape(finding.verdict)}<br>{escape(finding.check)}</th>"
             f'<td style="{cell};font-weight:normal;white-space:normal;overflow-wrap:anywhere">'
-            f"{code(_flat(finding.evidence))}</td></tr>")
+            f"{code(flat(finding.evidence))}</td></tr>")
 
 
 def plain(value):
@@ -108,7 +106,3 @@ def as_dict(report):
     findings = [{"check": finding.check, "verdict": finding.verdict, "evidence": finding.evidence,
                  "facts": finding.facts} for finding in report.findings]
     return plain({"subject": report.subject, "facts": report.facts, "findings": findings})
-
-
-def _flat(text):
-    return " ".join(text.split())

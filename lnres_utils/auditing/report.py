@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from lnres_utils.auditing import rendering
 
-VERDICTS = ("problem", "cannot tell", "info", "ok")  # the gravest first
+VERDICTS = tuple(rendering.SYMBOLS)
 
 
 @dataclass(frozen=True)

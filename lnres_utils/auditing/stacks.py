@@ -30,7 +30,7 @@ def hooked(modules, hook):
             handle.remove()
 
 
-def calls_of(subject, x, dtype=torch.float64):
+def calls_of(subject, x):
     """The output for ``x``, and the calls of submodules that keep the shape of their input."""
     calls = []
 
@@ -42,7 +42,7 @@ def calls_of(subject, x, dtype=torch.float64):
 
     modules = [each for root in subject.roots for each in root.modules()
                if each is not subject.module]
-    y = subject.run(x, dtype=dtype, around=hooked(modules, keep))
+    y = subject.run(x, dtype=torch.float64, around=hooked(modules, keep))
     return y, calls
 
 

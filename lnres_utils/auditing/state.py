@@ -4,6 +4,7 @@ import collections
 import functools
 import inspect
 import random
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -94,6 +95,17 @@ class ProcessState:
         torch.backends.mha.set_fastpath_enabled(self.fast_path)
 
 
+@contextmanager
+def fast_path(enabled):
+    """A context in which torch's fast path of evaluation is taken, or is not."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(enabled)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
 def seed_torch(seed):
     """As ``torch.manual_seed``, which also notes the call for devices that are not there."""
     torch.default_generator.manual_seed(seed)
@@ -147,15 +159,14 @@ class ModuleState:
     def install(self, dtype, jitter_seed):
         """Give the parameters storage of their own, of ``dtype``; jitter them with a seed."""
         self._put_attributes_back()
-        generator = torch.Generator().manual_seed(jitter_seed or 0)
+        generator = torch.Generator().manual_seed(jitter_seed)
         for original, data, _, _ in self.kept:
             parameter = self.working[id(original)]
             parameter.grad = None
             parameter.data = data.detach()  # the last numbers go before the next ones come
         for original, data, _, _ in self.kept:
             parameter = self.working[id(original)]
-            change = jitter_seed is not None and _is_affine(data)
-            copy = jittered(data, generator) if change else data
+            copy = jittered(data, generator) if _is_affine(data) else data
             wanted = dtype if dtype is not None and data.is_floating_point() else data.dtype
             parameter.data = copy.detach().to(wanted, copy=True)
 

@@ -17,6 +17,7 @@ from lnres_utils.auditing.state import (
     seed_torch,
 )
 from lnres_utils.auditing.trees import converted, first_tensor, mapped
+from lnres_utils.markup import one_line
 
 AXES = "BTHWCD"  # batch, positions, features
 POSITIONS = "THW"
@@ -57,9 +58,9 @@ class Subject:
         self.roots = modules_of(module)
         self.remarks = []  # what the reader of the report should know about the input
         self.cache = {}  # what one check measured and another one needs
-        self._installed = None
+        self._installed = None  # (dtype,) of the working copies, which may be None
         self._changes_parameters = False
-        self._watched = None  # while the first calls are made: what they changed
+        self._watched = None  # while the first calls are made: their inputs, as they left them
 
     @property
     def name(self):
@@ -111,8 +112,8 @@ class Subject:
             self._normal.__exit__(*exception)
         self._installed = None
 
-    def run(self, x=None, mode="eval", dtype=None, seed=None, grad=False, jitter=True,
-            args=None, kwargs=None, around=None, whole=False, input_dtype=None):
+    def run(self, x=None, mode="eval", dtype=None, seed=None, grad=False, args=None,
+            kwargs=None, around=None, input_dtype=None):
         """Call the module once; every call starts from the same state.
 
         Parameters
@@ -124,10 +125,8 @@ class Subject:
         seed : int, of torch's, NumPy's and Python's random numbers
         grad : bool, whether the graph is kept; ``x`` is then used as it is and may ask for
             gradients
-        jitter : bool, whether gains and biases are jittered
         args, kwargs : instead of the caller's
         around : context manager in which the call is made
-        whole : bool, whether all of what the module returned is given back
         input_dtype : of the input alone, where it is to be another one than ``dtype``
 
         Returns
@@ -138,7 +137,7 @@ class Subject:
         ------
         ModuleRaised if the module raises, or returns no tensor.
         """
-        self._prepare(dtype, mode, jitter)
+        self._prepare(dtype, mode)
         x = self.x if x is None else x
         if dtype is not None and x.is_floating_point():
             x = x.to(input_dtype or dtype)
@@ -148,13 +147,13 @@ class Subject:
         with _quietly(self.seed if seed is None else seed, grad), around or nullcontext():
             try:
                 returned = self.module(x, *args, **kwargs)
-                picked = returned if whole else self.output(returned)
+                picked = self.output(returned)
             except Exception as error:
                 raise ModuleRaised(one_line(error)) from error
             self.drawn = random_digest()
         if self._watched is not None:
-            self._watched.append((mode, x))
-        if not whole and not isinstance(picked, torch.Tensor):
+            self._watched.append(x)
+        if not isinstance(picked, torch.Tensor):
             if self.output is not first_tensor:
                 raise ModuleRaised(f"`output` picked {type(picked).__name__}; a tensor was "
                                    "expected")
@@ -162,13 +161,13 @@ class Subject:
                                "`output` is to pick one")
         return picked
 
-    def buffers(self):
-        """The buffers as the last run left them, by name."""
-        return self._modules.buffers()
-
-    def reset(self, dtype=None):
-        """Buffers and attributes as they are at the start of a run."""
+    def changed_buffers(self, dtype=None):
+        """The buffers that the last run, in a dtype, has changed, by name; then all is put back."""
+        after = {name: buffer.clone() for name, buffer in self._modules.buffers().items()}
         self._modules.refresh(dtype)
+        before = self._modules.buffers()
+        return {name: buffer for name, buffer in after.items()
+                if name in before and not torch.equal(buffer, before[name])}
 
     def _give_constant_examples_numbers(self):
         is_constant = self.x.numel() > 1 and bool((self.x == self.x.flatten()[0]).all())
@@ -206,12 +205,11 @@ class Subject:
             return True
         return False
 
-    def _prepare(self, dtype, mode, jitter):
+    def _prepare(self, dtype, mode):
         """Working copies as they are to be at the start of a run."""
-        wanted = (dtype, jitter)
-        if self._installed != wanted or self._changes_parameters:
-            self._modules.install(dtype, self.seed if jitter else None)
-            self._installed = wanted
+        if self._installed != (dtype,) or self._changes_parameters:
+            self._modules.install(dtype, self.seed)
+            self._installed = (dtype,)
         self._modules.refresh(dtype)
         for root in self.roots:
             root.train(mode == "train")
@@ -220,7 +218,7 @@ class Subject:
         """Find out whether a run writes to the parameters, as merging layers and limits do."""
         for mode in ("eval", "train"):
             self._installed = None
-            self._prepare(None, "eval", True)
+            self._prepare(None, "eval")
             before = self._modules.checksum()
             self._watched = []
             try:
@@ -236,15 +234,11 @@ class Subject:
     def _note_changes(self, mode):
         """Remarks on what one call changed: its input, and in evaluation its buffers."""
         said = [f"{self.name} changes its input in place; here each call is given a copy."
-                for _, x in self._watched if not torch.equal(x, self.x)]
+                for x in self._watched if not torch.equal(x, self.x)]
         if mode == "eval":
-            after = {name: buffer.clone() for name, buffer in self.buffers().items()}
-            self.reset()
-            before = self.buffers()
             said += [f"In evaluation a call changes the buffer `{name}`, so that the next one may "
                      "give something else; here each call starts from the same state."
-                     for name, buffer in after.items()
-                     if name in before and not torch.equal(buffer, before[name])][:1]
+                     for name in self.changed_buffers()][:1]
         self.remarks += [each for each in said if each not in self.remarks]
 
 
@@ -275,13 +269,6 @@ def _repeated(tensor, count):
     """An argument with one row for one example, for several."""
     has_one_row = tensor.ndim > 0 and tensor.shape[0] == 1
     return tensor.repeat(count, *[1] * (tensor.ndim - 1)) if has_one_row else tensor
-
-
-def one_line(error):
-    """An exception in one line of at most 160 characters."""
-    text = " ".join(str(error).split())
-    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _check_input(module, x, axes):

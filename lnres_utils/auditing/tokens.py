@@ -8,9 +8,10 @@ from lnres_utils.auditing.arithmetic import Scale, scale_of
 from lnres_utils.auditing.changes import changed_at
 from lnres_utils.auditing.draws import Undropped, own_output
 from lnres_utils.auditing.examples import mixing
+from lnres_utils.auditing.probing import CannotTell
 from lnres_utils.auditing.report import Finding
 from lnres_utils.auditing.subject import ModuleRaised
-from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, in_modes, joined, sized
+from lnres_utils.auditing.wording import DRAWS, HIDDEN, MODES, SHAPE, in_modes, joined, sized
 
 FEW_RUNS = 4  # so many are made before it is asked whether they can be saved
 
@@ -32,10 +33,6 @@ class Reach:
         far = torch.where(where, self.far, -torch.ones_like(self.far))
         place = far.argmax().item()
         return far.flatten()[place].item(), place // len(far), place % len(far)
-
-
-class CannotTell(Exception):
-    """The question has no answer for this module; the message says why."""
 
 
 def reach(subject, letter, mode):
@@ -83,7 +80,7 @@ def _reach(subject, letter, mode):
             part.copy_(changed_at(part, axis, int(j), x, generator))
         new = subject.run(changed, mode=mode, dtype=scale.dtype).detach()
         if new.shape != y.shape:
-            raise CannotTell("the shape of the output depends on the numbers in x.")
+            raise CannotTell(SHAPE)
         if subject.drawn != scale.drawn:
             raise CannotTell(DRAWS)
         moved = scale.far(new, y).movedim(axis, -1)

@@ -6,6 +6,7 @@ from lnres_utils.auditing.arithmetic import SAFETY, measured_scales
 
 MODES = {"eval": "evaluation", "train": "training"}
 DRAWS = "how many random numbers the module draws depends on the numbers in x."
+SHAPE = "the shape of the output depends on the numbers in x."
 HIDDEN = "no output moved, but whole numbers may hide small changes."
 
 

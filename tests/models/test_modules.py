@@ -40,7 +40,7 @@ CHECK_OF = {"future": "causality", "x300": "half", "zero row": "constant rows"}
 
 def test_a_causal_convolution_leaks_where_it_is_padded_with_its_own_beginning():
     """EnCodec's default: in front of position 0 stands a mirror image, positions 2 and 1."""
-    layer, x = modules.encodec(pad_mode="reflect"), modules.Subject("", "BCT", None, {}).example()
+    layer, x = modules.encodec(pad_mode="reflect"), modules.Subject("BCT", None).example()
     report = audit(layer, x, axes="BCT", causal=True, checks=["causality"])
     assert [finding.check for finding in report.problems] == ["causality"]
     with pytest.raises(AssertionError, match="position 2 moves position 0"):
