@@ -1,4 +1,4 @@
-"""The drive of the bug hunt: one probe a fault, each with everything else out of its sight.
+"""The drive of the bug hunt: 14 probes in ten groups, each with all else out of its sight.
 
 A probe replaces the parts next to the one it asks about by simple functions, and picks inputs on
 which the other faults do nothing: single tokens where statistics over tokens are not asked for,

@@ -25,8 +25,8 @@ def faulty_transformer(
     dropping : "updates", "first-sum", "second-sum", "both-sums", "missing", "first-only",
         "second-only", or "always"
     final : norm "behind" the last block, "missing", or behind "each" block
-    scaled : maps drawn smaller: those called "output", "none", "all", "attention" or
-        "feed-forward" only, or "by-blocks" (the root of L, not of 2 L)
+    scaled : maps drawn smaller: those called "output", "none", "all", "attention" only,
+        or "by-blocks" (the root of L, not of 2 L)
     pooled : the summary is the mean of the "real" tokens, with padding "counted" as zeros, or
         "averaged" with the rest; or it is a "sum"
     """
@@ -142,8 +142,7 @@ def faulty_transformer(
                 if isinstance(module, nn.Linear):
                     small = scaled == "all" or name.endswith({
                         "output": ".output", "by-blocks": ".output", "none": "nothing",
-                        "attention": "attention.output",
-                        "feed-forward": "feed_forward.output"}.get(scaled))
+                        "attention": "attention.output"}.get(scaled))
                     nn.init.normal_(module.weight, std=0.02 / (count**0.5 if small else 1))
                     nn.init.zeros_(module.bias)
 

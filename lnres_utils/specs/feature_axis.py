@@ -203,12 +203,8 @@ _EXERCISES = (
     ),
     Exercise(
         name="predict_layer_norm", **_COMMON,
-        lesson="feature-axis/geometry", difficulty=1, minutes=10, parameters=(),
-        cases=predictions.cases, drive=drive.predictions, reference=predictions.reference,
-        family=predictions.family, knobs=predictions.KNOBS,
-        groups={name: 1 for name in predictions.QUESTIONS},
-        outputs={name: Output(tolerance=value) for name, value in predictions.TOLERANCES.items()},
-        hints=predictions.HINTS, array="number", separate=True,
+        lesson="feature-axis/geometry", difficulty=1, minutes=10, hints=predictions.HINTS,
+        knobs=predictions.KNOBS, **predictions.FIELDS,
     ),
     Exercise(
         name="layer_norm_backward", **_COMMON,

@@ -30,7 +30,7 @@ def faulty_half(statistics="wide", dtype="float16", ddof=0, eps_place="inside", 
     """
     def half_layer_norm(x, gamma, beta, eps=default_eps):
         eps = max(eps, least_eps)
-        mean, deviations, variance = _moments(x, statistics, ddof)
+        deviations, variance = _moments(x, statistics, ddof)
         if statistics in ("epsilon", "squares", "sum", "variance"):
             eps = variance.dtype.type(np.float16(eps))
         std = np.sqrt(variance) + eps if eps_place == "outside" else np.sqrt(variance + eps)
@@ -40,31 +40,30 @@ def faulty_half(statistics="wide", dtype="float16", ddof=0, eps_place="inside", 
 
 
 def _moments(x, statistics, ddof):
-    """Mean, deviations and variance, each in the precision of the mistake."""
+    """Deviations and variance, each in the precision of the mistake."""
     width = x.shape[-1]
     keep = {"axis": -1, "keepdims": True}
     if statistics in ("squares", "sum", "variance", "deviations", "half-mended"):
-        mean = x.mean(**keep)
-        deviations = x - mean
+        deviations = x - x.mean(**keep)
         correction = np.float16(width / (width - ddof))
         if statistics == "variance":
-            return mean, deviations, x.var(**keep) * correction
+            return deviations, x.var(**keep) * correction
         if statistics == "squares":
-            return mean, deviations, (deviations**2).mean(**keep) * correction
+            return deviations, (deviations**2).mean(**keep) * correction
         if statistics == "sum":
-            return mean, deviations, (deviations**2).sum(**keep) / np.float16(width - ddof)
+            return deviations, (deviations**2).sum(**keep) / np.float16(width - ddof)
         wide = deviations.astype(np.float32)
         if statistics == "half-mended":
             squares = deviations**2
-            return mean, wide, squares.sum(**keep, dtype=np.float32) / (width - ddof)
-        return mean, wide, (wide**2).sum(**keep) / (width - ddof)
+            return wide, squares.sum(**keep, dtype=np.float32) / (width - ddof)
+        return wide, (wide**2).sum(**keep) / (width - ddof)
     wide = x.astype(np.float32)
     mean = wide.mean(**keep)
     deviations = wide - mean
     if statistics == "one-pass":
         variance = ((wide**2).mean(**keep) - mean**2) * np.float32(width / (width - ddof))
-        return mean, deviations, variance
-    return mean, deviations, (deviations**2).sum(**keep) / (width - ddof)
+        return deviations, variance
+    return deviations, (deviations**2).sum(**keep) / (width - ddof)
 
 
 KNOBS = (

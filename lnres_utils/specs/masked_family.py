@@ -90,7 +90,7 @@ def _moments(x, real, axes, statistics, ddof, empty):
 
 
 def _less(count, ddof):
-    return count - ddof if ddof == 0 else np.maximum(count - ddof, 0)
+    return np.maximum(count - ddof, 0)
 
 
 KNOBS = (

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from lnres_utils.checking import Case, Knob
+from lnres_utils.checking import Knob, Output
+from lnres_utils.drives.feature_axis import predictions
+from lnres_utils.specs.questions import asking
 
 GEOMETRY = "feature-axis/geometry"
 ONE_VECTOR = "feature-axis/one-vector"
@@ -33,24 +35,9 @@ HINTS = (
 )
 
 
-def cases(rng):
-    """One case a question; nothing is random here."""
-    asked = " ".join(QUESTIONS)
-    return [Case(name, {"questions": name, "asked": asked}) for name in QUESTIONS]
-
-
-def reference(inputs):
-    """The right number of the question asked."""
-    return {name: np.asarray(QUESTIONS[name]) for name in inputs["questions"].split()}
-
-
-def family(**beliefs):
-    """A learner with these wrong beliefs."""
-
-    def predict_layer_norm():
-        return {**QUESTIONS, **beliefs}
-
-    return predict_layer_norm
+FIELDS = asking({name: np.asarray(number) for name, number in QUESTIONS.items()},
+                predictions, "number",
+                {name: Output(tolerance=value) for name, value in TOLERANCES.items()})
 
 
 def _as_written(question, number):
@@ -114,5 +101,6 @@ KNOBS = tuple(
         ("nothing-lost", "directions_left", 8.0,
          "`directions_left`: two directions are lost, along (1, …, 1) and along the normalized "
          "vector itself.", GEOMETRY, ""),
-    )    for suffix, value in _as_written(question, number)
+    )
+    for suffix, value in _as_written(question, number)
 )

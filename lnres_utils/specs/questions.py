@@ -1,25 +1,27 @@
-"""What exercises with letters to choose share: cases, right letters, and beliefs as knobs."""
+"""What exercises with questions share: a case a question, what is right, and beliefs as knobs."""
 
 from lnres_utils.checking import Case, Knob, Output
-from lnres_utils.drives import choices as drive
+from lnres_utils.drives.choices import choices
 
 
-def asking(right, letters="abcd"):
-    """The fields of an Exercise that asks for these letters; nothing in it is random.
+def asking(right, drive=choices, array="letter", outputs=None):
+    """The fields of an Exercise that asks for letters or numbers; nothing in it is random.
 
     Parameters
     ----------
-    right : {question: right letter}
-    letters : str, the choices
+    right : {question: right letter, or number}
+    array : str, what messages call one of them
+    outputs : {question: Output}, by default texts
     """
     asked = " ".join(right)
-    inputs = [{"questions": name, "asked": asked, "letters": letters} for name in right]
+    inputs = [{"questions": name, "asked": asked} for name in right]
     return {
-        "parameters": (), "drive": drive.choices, "array": "letter", "separate": True,
+        "parameters": (), "drive": drive, "array": array, "separate": True,
         "cases": lambda rng: [Case(each["questions"], each) for each in inputs],
         "reference": lambda inputs: {name: right[name] for name in inputs["questions"].split()},
         "family": lambda **beliefs: lambda: {**right, **beliefs},
-        "groups": dict.fromkeys(right, 1), "outputs": {name: Output("text") for name in right},
+        "groups": dict.fromkeys(right, 1),
+        "outputs": outputs or {name: Output("text") for name in right},
     }
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from lnres_utils.checking import Case, Exercise, Knob, Output
+from lnres_utils.checking import Case, Exercise, Knob
 from lnres_utils.drives import practical_checks as drive
 from lnres_utils.specs import LESSONS, seeing_boxes
-from lnres_utils.specs.sealed import label_of, opened
+from lnres_utils.specs.sealed import telling
 
 WHO = "practical-checks/who-sees-whom"
 LARGE = 100.0  # the change that shows the most
@@ -252,11 +252,8 @@ def _detector(name, kinds, right, ways, sentences, **fields):
     return Exercise(
         name=name, chapter="practical-checks", titles=LESSONS, lesson=WHO,
         difficulty=2, minutes=15, parameters=("fn", "x"), cases=_cases(kinds), drive=drive.seen,
-        reference=lambda inputs: {"seen": label_of(inputs["fn"])[0]},
-        opened=lambda case: opened(case, "fn"),
         family=_family(right, ways), knobs=_knobs(sentences, fields.pop("of_the_catalogue")),
-        groups={"kinds told right": 12}, detector=True, labels=("yes", "no"), array="truth value",
-        outputs={"seen": Output("text")}, **fields)
+        array="truth value", **telling("fn", "seen", ("yes", "no")), **fields)
 
 
 EXERCISES = (

@@ -75,7 +75,7 @@ def over(*axes, split=1):
 
 def rms(rng, width, chunk):
     scale = affine(rng, width)
-    return lambda x: scale(x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6))
+    return lambda x: scale(norms.rms_norm(x, np.ones(width)))
 
 
 def running(rng, width, chunk):
