@@ -4,12 +4,10 @@ import hashlib
 import re
 import unicodedata
 
-# What turns text around or breaks its line without being seen.
-UNSEEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-BREAKS = re.compile("[\u2028\u2029\u0085]")
+JOINERS = "\u200c\u200d"  # the only unseen characters that words need
 # Where a spreadsheet may see a formula: at the start, or where it takes a separator for the end of
 # a cell. The wide signs are read as the plain ones in some languages.
-FORMULA = re.compile(r"""(^|[;\t"])(?=[\s"'`]*[=+\-@＝＋－＠])""")
+FORMULA = re.compile(rf"""(^|[;"])(?=[\s"'`{JOINERS}]*[=+\-@＝＋－＠])""")
 DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # no names for files on Windows
 LIKE_A_HASH = re.compile(r"-[0-9a-f]{8}$")
 LONGEST = 60  # bytes of the readable part of a file's name
@@ -17,17 +15,19 @@ LONGEST = 60  # bytes of the readable part of a file's name
 
 def clean(text):
     """In one line, without control characters and without what UTF-8 has no bytes for."""
-    text = UNSEEN.sub("", BREAKS.sub(" ", str(text)))
-    text = "".join("�" if "\ud800" <= character <= "\udfff" else
-                   " " if unicodedata.category(character) == "Cc" else character
-                   for character in text)
-    return " ".join(text.split())
+    return " ".join("".join(map(_seen, str(text))).split())
+
+
+def _seen(character):
+    category = unicodedata.category(character)
+    if category == "Cf" and character not in JOINERS:  # turns text around, or hides in it
+        return ""
+    return {"Cc": " ", "Zl": " ", "Zp": " ", "Cs": "�"}.get(category, character)
 
 
 def harmless(text):
     """Clean, and with an apostrophe before what a spreadsheet would take for a formula."""
-    marked = FORMULA.sub(r"\1'", str(text))  # before a tab or line break at the start is gone
-    return clean("'" + marked if str(text)[:1] in "\t\r\n" and marked[:1] != "'" else marked)
+    return FORMULA.sub(r"\1'", clean(text))
 
 
 def folded(text):
@@ -45,7 +45,9 @@ def file_stem(student):
         character if character in "._" or unicodedata.category(character)[0] in "LMN" else "-"
         for character in folded(student))
     slug = re.sub("[.-]{2,}", "-", letters).encode()[:LONGEST].decode(errors="ignore").strip(".-")
-    if slug == student and not DEVICES.match(slug) and not LIKE_A_HASH.search(slug):
+    if DEVICES.match(slug) or not slug:
+        slug = f"student-{slug}".rstrip("-")
+    elif slug == student and not LIKE_A_HASH.search(slug):
         return slug
     digest = hashlib.sha256(str(student).encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{slug or 'student'}-{digest}"
+    return f"{slug}-{digest}"
