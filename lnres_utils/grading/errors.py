@@ -3,3 +3,7 @@
 
 class GradingError(Exception):
     """Names the value, what was expected, and what to do."""
+
+
+class Interrupted(GradingError):
+    """Somebody pressed Ctrl-C; the text says what is kept."""

@@ -1,0 +1,297 @@
+"""The worker's side of a student's process: start it, hear it, end it when its time is over."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.sandboxed import starting
+from lnres_utils.grading.sandboxed.wire import Channel, Closed, Late, Malformed, encode
+
+BOOT = 120.0  # seconds that a program of ours may take to start on a slow disk
+LOOK = 0.2  # seconds between two looks at what a process uses
+FOLDER_BYTES, FOLDER_FILES = 64 << 20, 4000  # what a process may leave in its folder
+NOT_STARTED = "The process that runs answers did not start: "
+KILLED, OUT_OF_TIME = 9, 24  # signals
+
+
+class Stopped(Exception):
+    """A student's process came to no end of a step; the text is a sentence for the student."""
+
+
+class ZygoteGone(Exception):
+    """The program that is forked has ended, or says what it never says."""
+
+
+def safe_fork():
+    """Whether processes can be forked here with torch in them."""
+    return os.name == "posix" and sys.platform != "darwin"
+
+
+def _program(scratch, ends, once=False):
+    """Start the sandboxed program; what it prints goes to a file."""
+    fds = [end.fileno() for end in ends]
+    inherited = {"pass_fds": fds} if os.name == "posix" else {"close_fds": False}
+    with open(Path(scratch) / "printed", "ab") as printed:
+        return subprocess.Popen(
+            starting.command(scratch, fds, once=once), env=starting.environment(), cwd=scratch,
+            stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, **inherited)
+
+
+def _last_line(scratch):
+    lines = (Path(scratch) / "printed").read_text(errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "it said nothing")[:300]
+
+
+class Zygote:
+    """The program of which students' processes are copies, seen from the grader.
+
+    Parameters
+    ----------
+    workers : int, how many will ask it for processes
+    scratch : path of the folder in which the folders of all processes lie
+
+    Attributes
+    ----------
+    seats : list of sockets, one for each worker
+    """
+
+    def __init__(self, workers, scratch):
+        pairs = [socket.socketpair() for _ in range(workers + 1)]
+        self._scratch = scratch
+        self._process = _program(scratch, [end for _, end in pairs])
+        for _, end in pairs:
+            end.close()
+        self.sockets = [mine for mine, _ in pairs]
+        self._own, *self.seats = self.sockets
+
+    def ready(self):
+        """What it says when it has started: the sandbox it found, and how long it took."""
+        try:
+            return Channel(self._own).receive(BOOT)
+        except (Closed, Late, Malformed):
+            raise GradingError(NOT_STARTED + _last_line(self._scratch)) from None
+
+    def close(self):
+        for each in self.sockets:
+            each.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class Forks:
+    """A worker's line to the zygote."""
+
+    def __init__(self, seat):
+        self._control = Channel(seat)
+        self._reply("ready")
+
+    def start(self, end, settings):
+        """The id of a new process that has ``end`` of a socket pair."""
+        frame = encode({"fork": settings})
+        try:
+            socket.send_fds(self._control.socket, [frame], [end.fileno()])
+        except OSError as error:
+            raise ZygoteGone(str(error)) from None
+        return self._reply("pid")["pid"]
+
+    def begin(self, channel, settings):
+        """Nothing is left to do for a process that was forked."""
+
+    def stop(self, pid):
+        """End a process; gives how it ended and the seconds of the processor that it took."""
+        try:
+            self._control.send({"kill": pid})
+        except Closed as error:
+            raise ZygoteGone(str(error)) from None
+        reply = self._reply("status")
+        return reply["status"], reply["cpu"]
+
+    def _reply(self, key):
+        try:
+            reply = self._control.receive(BOOT)
+        except (Closed, Late, Malformed) as error:
+            raise ZygoteGone(str(error)) from None
+        if key not in reply:
+            raise ZygoteGone(str(reply))
+        return reply
+
+
+class Spawns:
+    """In place of a zygote, where processes cannot be forked: a new program for each one."""
+
+    def __init__(self, scratch):
+        self._scratch, self._processes = scratch, {}
+
+    def start(self, end, settings):
+        end.set_inheritable(True)
+        process = _program(self._scratch, [end], once=True)
+        self._processes[process.pid] = process
+        return process.pid
+
+    def begin(self, channel, settings):
+        """Tell the process what it may use; gives what it says of itself."""
+        try:
+            channel.send({"start": settings}, BOOT)
+            return channel.receive(BOOT)
+        except (Closed, Late, Malformed):
+            raise GradingError(NOT_STARTED + _last_line(self._scratch)) from None
+
+    def stop(self, pid):
+        process = self._processes.pop(pid)
+        seconds = _seconds(psutil.Process(pid))
+        process.kill()
+        code = process.wait()
+        return (-code if code < 0 else code << 8), seconds
+
+
+def _seconds(process):
+    """Of the processor, by a process that may have ended."""
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system
+
+
+class Child:
+    """One student's process.
+
+    Parameters
+    ----------
+    starter : Forks or Spawns
+    limits : Limits
+    allowance : float, seconds of the processor that are left to it in all its steps
+    scratch : path, of the folder in which it gets its own
+    forbid : dotted names that some exercise of the notebook forbids
+    """
+
+    def __init__(self, starter, limits, allowance, scratch, forbid=()):
+        self.limits, self.allowance = limits, allowance
+        self.gone = False
+        self._starter = starter
+        self.folder = tempfile.mkdtemp(dir=scratch)
+        mine, end = socket.socketpair()
+        settings = {"folder": self.folder, "memory": limits.memory, "forbid": list(forbid),
+                    "file_bytes": limits.file_bytes, "seconds": int(allowance) + 5}
+        self.pid = starter.start(end, settings)
+        end.close()
+        self._channel = Channel(mine)
+        self._process = psutil.Process(self.pid)
+        self.ready = starter.begin(self._channel, settings)
+        self._looked = time.monotonic()
+        self._at_start = _seconds(self._process)
+        self.begin()
+
+    def begin(self):
+        """A step begins: its time counts from now."""
+        self._since, self._used = time.monotonic(), _seconds(self._process)
+
+    def charge(self, seconds):
+        """Count time that was spent for it elsewhere."""
+        self._used -= seconds
+        self._at_start -= seconds
+
+    def send(self, frame):
+        """Send what ``wire.encode`` gave."""
+        try:
+            self._channel.send_bytes(frame, self.limits.patience * self.limits.seconds)
+        except Closed:
+            self._end("closed")
+        except Late:
+            self._end("deaf")
+
+    def receive(self):
+        """Its next message; raises ``Stopped`` if there will be none, and the process has ended."""
+        while True:
+            if time.monotonic() - self._looked > LOOK:
+                self._look()
+            try:
+                return self._channel.receive(LOOK)
+            except Late:
+                continue
+            except Closed:
+                self._end("closed")
+            except Malformed:
+                self.refuse()
+
+    def refuse(self):
+        """End it for a message that none of ours would be."""
+        self._end("flooded")
+
+    def _look(self):
+        """End it if it uses more than it may."""
+        self._looked = time.monotonic()
+        seconds = _seconds(self._process)
+        if seconds - self._used > self.limits.seconds:
+            self._end("slow")
+        if seconds - self._at_start > self.allowance:
+            self._end("spent")
+        if self._looked - self._since > self.limits.patience * self.limits.seconds:
+            self._end("waiting")
+        if _is_full(self.folder):
+            self._end("full")
+
+    def _end(self, why):
+        dead = _is_dead(self._process)
+        ended_by = self.close() & 0x7F  # the signal, 0 for an exit
+        if why == "closed" and (dead or ended_by != KILLED):
+            why = "slow" if ended_by == OUT_OF_TIME else "ended"
+        raise Stopped(self._sentence(why)) from None
+
+    def _sentence(self, why):
+        seconds = f"{self.limits.seconds:g} s"
+        return {
+            "slow": f"It took more than {seconds} of the processor and was stopped.",
+            "spent": "The notebook took all the time that it may, and was stopped here.",
+            "waiting": f"It did nothing for {self.limits.patience * self.limits.seconds:g} s, or "
+                       "nearly nothing, and was stopped.",
+            "ended": "It ended the process that runs the notebook, by an exit or a crash.",
+            "closed": "It closed the line on which its results are read.",
+            "deaf": "It does not hear what it is asked.",
+            "flooded": "It wrote into the line on which its results are read.",
+            "full": f"It wrote more than {FOLDER_BYTES >> 20} MiB or {FOLDER_FILES:,} files, and "
+                    "was stopped.",
+        }[why]
+
+    def close(self):
+        """End the process if it lives; gives its wait status. ``seconds`` is what it used."""
+        if self.gone:
+            return 0
+        self.gone = True
+        self._channel.close()
+        status, seconds = self._starter.stop(self.pid)
+        self.seconds = max(seconds - self._at_start, 0.0)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return status
+
+
+def _is_dead(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+def _is_full(folder):
+    """Whether there is more in a folder than there may be."""
+    count = size = 0
+    for where, folders, files in os.walk(folder):
+        count += len(folders) + len(files)
+        for name in files:
+            try:
+                size += os.lstat(os.path.join(where, name)).st_size
+            except OSError:
+                continue  # removed meanwhile
+            if size > FOLDER_BYTES:
+                return True
+        if count > FOLDER_FILES:
+            return True
+    return False
