@@ -20,7 +20,7 @@ from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import Case, Failure, Output, Run
 from lnres_utils.checking.running import call_problem, run_case
 from lnres_utils.drives import boxes
-from lnres_utils.grading.sandboxed import cells, forbidding, wire
+from lnres_utils.grading.sandboxed import cells, forbidding, lockdown, wire
 
 NOTHING = object()  # what a name that is not bound means
 CHANNEL = 3  # the only descriptor besides the standard ones, which lead nowhere
@@ -50,31 +50,42 @@ class Student:
 
     shell: cells.Shell
     drives: dict  # modules by name, as they were imported: a cell may change sys.modules
+    protections: lockdown.Protections
     channel: wire.Channel = None
     stale: dict = field(default_factory=dict)  # what an exercise's name means without its answer
     asked: Asked = None
 
-    def live(self, channel, settings):
-        """Serve until the other side has gone; never returns.
+    def live(self, channel, settings, parent):
+        """Serve until the other side says that it is over; never returns.
 
         Parameters
         ----------
         channel : connected socket
-        settings : dict, what the child may use, see ``settle``
+        settings : dict, what the child may use: ``folder``, ``memory``, ``seconds``,
+            ``file_bytes``; and ``forbid``, all names that any of its exercises forbids
+        parent : int, id of the process with which this one shall end
         """
         status = 1
         try:
-            self.channel = wire.Channel(settle(channel, settings))
+            self.channel = wire.Channel(settle(channel, settings["folder"]))
             forbidding.install(settings.get("forbid", ()))
+            lockdown.restrict(self.protections, settings, parent)
             _serve(self)
             status = 0
         finally:
             os._exit(status)
 
 
-def settle(channel, settings):
-    """Make this process a student's; gives the channel, on its new descriptor."""
-    folder = settings["folder"]
+def probe(channel, protections, settings):
+    """Tell over the channel what the protections close, as they were for a child."""
+    parent = os.getppid()
+    channel = wire.Channel(settle(channel, settings["folder"]))
+    lockdown.restrict(protections, settings, parent)
+    channel.send({"closed": lockdown.tried(settings)})
+
+
+def settle(channel, folder):
+    """Make this process one of its own, at home in a folder; gives the channel, which has moved."""
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR"):
         os.environ[name] = folder
@@ -238,13 +249,8 @@ def _exception(kind, message):
     return type(kind, (RuntimeError,), {})(message)
 
 
-def warmed(drives):
-    """The state before the fork, with all imported that answers commonly need.
-
-    Parameters
-    ----------
-    drives : dict of modules by name
-    """
+def warmed(drives, protections):
+    """The state before the fork, with all imported that answers commonly need."""
     import numpy.testing  # noqa: F401
     import torch.testing
 
@@ -255,4 +261,4 @@ def warmed(drives):
     (ones @ ones).sum().backward()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # print anything, as a notebook does
-    return Student(cells.make_shell(), drives)
+    return Student(cells.make_shell(), drives, protections)

@@ -21,6 +21,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -33,21 +34,20 @@ HOLLOW = (NAME, *(f"{NAME}.{room}" for room in (
 
 
 def main():
-    options = _options()
-    start = time.perf_counter()
-    student = prepare()
-    boot = time.perf_counter() - start
-    ready = {"ready": {"files": "", "network": "", "processes": "", "memory": "", "missing": []},
-             "boot": round(boot, 3)}
+    options, parent, start = _options(), os.getppid(), time.perf_counter()
+    student = prepare(options)
+    ready = {"ready": _tried(student, options.scratch),
+             "boot": round(time.perf_counter() - start, 3)}
+    sockets = [socket.socket(fileno=number) for number in options.descriptors]
     if options.once:
         from lnres_utils.grading.sandboxed import wire
 
-        channel = wire.Channel(socket.socket(fileno=options.descriptors[0]))
+        channel = wire.Channel(sockets[0])
         settings = channel.receive()["start"]
         channel.send(ready)
-        student.live(channel.socket, settings)
+        student.live(sockets[0], settings, parent)
     else:
-        _serve(student, [socket.socket(fileno=number) for number in options.descriptors], ready)
+        _serve(student, sockets, ready)
 
 
 def _options():
@@ -59,25 +59,29 @@ def _options():
     return parser.parse_args()
 
 
-def prepare():
+def prepare(options):
     """Import and warm all that a child needs; gives its state.
 
-    Afterwards nothing more of this package can be imported.
+    Afterwards nothing more of this package can be imported, nor read where the system can close
+    files.
     """
-    if hasattr(signal, "SIGINT"):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever grades
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever grades
     for name in HOLLOW:
         _hollow(name)
     rooms = pkgutil.iter_modules(sys.modules[f"{NAME}.drives"].__path__)
     drives = {room.name: importlib.import_module(f"{NAME}.drives.{room.name}") for room in rooms}
-    from lnres_utils.grading.sandboxed import running, shim
+    from lnres_utils.grading.sandboxed import lockdown, running, shim
 
+    protections = lockdown.found(PACKAGE, options.scratch, options.without)
     shim.furnish(sys.modules[NAME])
-    student = running.warmed(drives)
+    student = running.warmed(drives, protections)
     _close()
     sys.argv = [""]
     sys.dont_write_bytecode = True
-    _assert_one_thread()
+    tasks = Path("/proc/self/task")
+    if tasks.exists() and len(list(tasks.iterdir())) > 1:
+        sys.exit("zygote: an import has started a thread; one was expected")
+    lockdown.enter(protections)
     gc.collect()
     gc.freeze()
     return student
@@ -127,14 +131,23 @@ def _is_project(folder):
     return Path(folder).resolve() == PACKAGE.parent and not folder.endswith("-packages")
 
 
-def _assert_one_thread():
-    import torch
+def _tried(student, scratch):
+    """Try the protections in a child that does nothing else; what they close, in plain words."""
+    from lnres_utils.grading.sandboxed import lockdown, running, wire
 
-    tasks = Path("/proc/self/task")
-    count = len(list(tasks.iterdir())) if tasks.exists() else threading.active_count()
-    if count != 1 or torch.get_num_threads() != 1:
-        sys.exit(f"zygote: {count} threads, and torch uses {torch.get_num_threads()}; 1 each was "
-                 "expected")
+    closed = []
+    if lockdown.LINUX:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            settings = {"folder": folder, "memory": lockdown.PROBE_MEMORY, "seconds": 10,
+                        "file_bytes": 1 << 20}
+            ours, theirs = socket.socketpair()
+            pid = _forked(lambda: running.probe(theirs, student.protections, settings))
+            theirs.close()
+            with contextlib.suppress(wire.Closed):
+                closed = wire.Channel(ours).receive(wait=60)["closed"]
+            ours.close()
+            os.waitpid(pid, 0)
+    return lockdown.described(student.protections, closed)
 
 
 def _serve(student, controls, ready):
@@ -171,15 +184,25 @@ def _answer(student, request, descriptors, pids):
 
 
 def _fork(student, settings, descriptor, pids):
-    _assert_one_thread()
+    parent, channel = os.getpid(), socket.socket(fileno=descriptor)
+    pid = _forked(lambda: student.live(channel, settings, parent))
+    channel.close()
+    pids.add(pid)
+    return pid
+
+
+def _forked(function):
+    """The id of a child that runs ``function``, which never returns."""
+    import torch
+
+    if threading.active_count() != 1 or torch.get_num_threads() != 1:
+        sys.exit("zygote: more than one thread before a fork")
     pid = os.fork()
     if not pid:
         try:
-            student.live(socket.socket(fileno=descriptor), settings)
+            function()
         finally:
-            os._exit(0)
-    os.close(descriptor)
-    pids.add(pid)
+            os._exit(1)
     return pid
 
 

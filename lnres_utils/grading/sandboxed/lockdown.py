@@ -1,0 +1,192 @@
+"""What a student's process may do: files, networks, other processes, memory.
+
+Landlock closes files (and TCP, and signals, where the kernel is new enough), seccomp closes
+networks and other processes, limits close memory and disk. Each works for a normal user, is tried
+once when the zygote starts, and is reported: what a system lacks is said, not assumed.
+
+The system calls are made here, in ``landlock`` and ``seccomp``, and not by packages: Landlock's
+package is a development release, and those for seccomp need a library of the system that pip does
+not bring. It is three calls for the one and one for the other.
+"""
+
+import contextlib
+import os
+import signal
+import struct
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lnres_utils.grading.sandboxed import landlock, seccomp
+from lnres_utils.grading.sandboxed.kernel import call
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)  # version 3, of this process
+OPEN_FILES = 64
+OTHER_TASKS = 256  # of the same user that may begin after the zygote; without seccomp alone
+PROBE_MEMORY = 64 << 20
+
+
+@dataclass(frozen=True)
+class Protections:
+    """What this system has of them, and what they need; made before any is in force."""
+
+    abi: int = 0  # version of Landlock; 0 is none
+    seccomp: bool = False
+    limits: bool = False
+    address_space: int = 0  # bytes that a child has when it starts
+    tasks: int = 0  # of this user
+    rules: dict = field(default_factory=dict)  # of Landlock's first layer
+
+
+def found(package, scratch, without=()):
+    """The protections of this system.
+
+    Parameters
+    ----------
+    package : Path of the folder of this package, which nobody shall read
+    scratch : path of the folder of all scratch folders
+    without : names of those to leave out: "landlock", "seccomp", "limits"
+    """
+    abi = landlock.version() if LINUX and "landlock" not in without else 0
+    rules = {}
+    if abi:
+        rules = {**landlock.package_rules(package), **landlock.DEVICES,
+                 Path(scratch): landlock.READ | landlock.WRITE}
+    return Protections(
+        abi=abi,
+        seccomp=LINUX and "seccomp" not in without and seccomp.known(),
+        limits=resource is not None and "limits" not in without,
+        address_space=_address_space(),
+        tasks=_tasks(),
+        rules=rules,
+    )
+
+
+def enter(protections):
+    """Protect the process from which children are forked: they have at least this."""
+    if LINUX:
+        call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)  # its memory is no file that others can open
+    if protections.abi:
+        landlock.restrict(protections.rules, protections.abi)
+
+
+def restrict(protections, settings, parent):
+    """Protect whatever is beyond this process from it, for good.
+
+    Parameters
+    ----------
+    settings : dict with ``folder``, ``memory``, ``seconds`` and ``file_bytes``
+    parent : int, id of the process with which this one shall end
+    """
+    if protections.limits:
+        _limit(protections, settings)
+    if LINUX:
+        call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
+        if os.getppid() != parent:
+            raise ProcessLookupError("the parent has gone")
+        call("capset", CAPABILITIES, bytes(24))  # root is nobody special any more
+    if protections.abi:
+        rules = landlock.child_rules(protections.rules, Path(settings["folder"]))
+        landlock.restrict(rules, protections.abi)
+    if protections.seccomp:
+        seccomp.restrict(os.getpid())
+
+
+def _limit(protections, settings):
+    limits = {
+        "RLIMIT_CPU": int(settings["seconds"]) + 1,
+        "RLIMIT_FSIZE": settings["file_bytes"],
+        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_CORE": 0,
+    }
+    if protections.address_space:
+        limits["RLIMIT_AS"] = protections.address_space + settings["memory"]
+    if protections.tasks and not protections.seccomp:
+        limits["RLIMIT_NPROC"] = protections.tasks + OTHER_TASKS
+    for name, value in limits.items():
+        _, most = resource.getrlimit(getattr(resource, name))
+        if most != resource.RLIM_INFINITY:
+            value = min(value, most)
+        resource.setrlimit(getattr(resource, name), (value, value))
+
+
+def _address_space():
+    """Bytes of address space of this process; torch takes several GiB of it. 0 if unknown."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _tasks():
+    """Threads of all processes of this user; 0 if unknown."""
+    count = 0
+    for process in Path("/proc").glob("[0-9]*/task"):
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == os.getuid():
+                count += len(os.listdir(process))
+    return count
+
+
+def tried(settings):
+    """Names of what is closed to this process, which ends afterwards."""
+    outside = Path(settings["folder"]).parent / "outside"
+    attempts = {
+        "files": (lambda: open(__file__).close(), lambda: outside.touch()),
+        "network": (_open_socket,),
+        "processes": (_fork, lambda: os.kill(os.getppid(), 0)),
+        "memory": (lambda: bytearray(4 * PROBE_MEMORY),),
+    }
+    return [name for name, each in attempts.items() if all(map(_fails, each))]
+
+
+def _fails(attempt):
+    try:
+        attempt()
+    except (OSError, MemoryError):
+        return True
+    return False
+
+
+def _open_socket():
+    import socket
+
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+
+
+def _fork():
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def described(protections, closed):
+    """What is closed, and by what, in plain words.
+
+    Parameters
+    ----------
+    closed : names that ``tried`` gave
+    """
+    by = {"files": f"Landlock ABI {protections.abi}", "network": "seccomp", "processes": "seccomp",
+          "memory": "limit of the address space"}
+    return {**{name: text if name in closed else "" for name, text in by.items()},
+            "missing": [text for name, text in MISSING.items() if name not in closed]}
+
+
+MISSING = {
+    "files": "files: a student's code can read and write what you can (Landlock is missing)",
+    "network": "network: a student's code can send data (seccomp is missing)",
+    "processes": "processes: a student's code can start programs and signal yours (seccomp is "
+                 "missing)",
+    "memory": "memory: a student's code can use all there is",
+}
