@@ -10,8 +10,8 @@ class Source:
 
     path: Path
     member: str = ""  # of the zip file ``path``
-    inner: str = ""  # of the zip file ``member``: what a student zipped, and a platform again
     modified: float = 0.0  # seconds since 1970, to take the newest of two
+    inner: str = ""  # of the zip file ``member``: what a student zipped, and a platform again
 
     @property
     def shown(self):

@@ -104,7 +104,7 @@ def _why_no_json(text, error, name):
     if re.match(r"[\[{][\s\[{]*'", start):
         return "written as Python (single quotes), not as JSON; save it in Jupyter"
     if re.search(r"\.ipynb(\.\w+)?$", name, re.IGNORECASE) is None:
-        return f"a file named {name[-60:]!r}, not a notebook"
+        return f"a file named {name.split('/')[-1][-60:]!r}, not a notebook"
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return f"truncated: its JSON ends too early ({place})"
     return f"not valid JSON: {error.msg} ({place})"
