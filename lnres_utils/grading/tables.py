@@ -10,6 +10,8 @@ DELIMITERS = ",;\t"
 BOM = b"\xef\xbb\xbf"
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks of UTF-16
 
+WHOLE = re.compile(r'"(?:[^"]|"")*"\s*')  # a cell in quotes
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -88,15 +90,15 @@ def _rows(data, delimiter, encoding):
     text = data.decode("latin-1")
     at = len(BOM) if data.startswith(BOM) else 0
     field = re.compile(f'("(?:[^"]|"")*"[^{delimiter}\r\n]*|[^{delimiter}\r\n]*)'
-                       f"({delimiter}|\r\n|\r|\n|$)")
+                       f"({delimiter}|\r\n|\r|\n|\\Z)")
     rows, row = [], []
     while at <= len(text):
         match = field.match(text, at)
         raw, end = match.groups()
-        if raw.startswith('"') and raw.count('"') % 2:
+        if raw.startswith('"') and not WHOLE.fullmatch(raw):
             line = text.count("\n", 0, at) + 1
-            raise GradingError(f"The quote in line {line} of the table has no end; a table as it "
-                               "was exported was expected. Export it again.")
+            raise GradingError(f"The quote in line {line} of the table has no end, or text behind "
+                               "its end; a table as it was exported was expected. Export it again.")
         row.append(_cell(raw, match.start(), encoding))
         at = match.end()
         if end != delimiter:
@@ -112,6 +114,5 @@ def _cell(raw, start, encoding):
     quoted = raw.startswith('"')
     said = raw.encode("latin-1").decode(encoding, errors="replace")
     if quoted:
-        inner, _, rest = said[1:].rpartition('"')
-        said = inner.replace('""', '"') + rest
+        said = said.strip()[1:-1].replace('""', '"')
     return Cell(start, start + len(raw), said, quoted)
