@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from lnres_utils.grading.command import grade
 from lnres_utils.markup import flat, one_line
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -42,6 +43,9 @@ class OneLine(click.Group):
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 def main():
     """Tools of the course on layer normalization and residual connections."""
+
+
+main.add_command(grade)
 
 
 def _fail(message):

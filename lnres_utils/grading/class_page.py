@@ -42,15 +42,21 @@ class Chapter:
 
 def class_page(results: Iterable[Result], book="") -> str:
     """The page as text, of results that are sorted by student."""
+    students, chapters = counted(results)
+    return render("class.html", book, students=students, most=MOST,
+                  few=FEW if students < FEW else 0,
+                  chapters=[_shown(name, chapter) for name, chapter in chapters.items()])
+
+
+def counted(results: Iterable[Result]) -> tuple[int, dict[str, Chapter]]:
+    """How many students there are, and the counts of each chapter, in the order of the course."""
     chapters, students, last = defaultdict(Chapter), 0, None
     for result in results:
         students += result.student != last
         last = result.student
         _count(chapters[result.chapter], result)
     ordered = sorted(chapters, key=lambda chapter: (ORDER.get(chapter, len(ORDER)), chapter))
-    return render("class.html", book, students=students, most=MOST,
-                  few=FEW if students < FEW else 0,
-                  chapters=[_shown(chapter, chapters[chapter]) for chapter in ordered])
+    return students, {chapter: chapters[chapter] for chapter in ordered}
 
 
 def _count(chapter, result):

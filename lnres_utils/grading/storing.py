@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -55,12 +55,17 @@ def cannot_write(path, error):
     return GradingError(f"{str(path)!r} cannot be written: {error.strerror or error}")
 
 
-def write(path: Path, text: str):
-    """Write a file whole or not at all, also when the power fails meanwhile."""
+def write(path: Path, texts: Iterable[str]):
+    """Write a file of texts whole or not at all, also when the power fails meanwhile."""
+    write_bytes(path, (text.encode() for text in texts))
+
+
+def write_bytes(path: Path, parts: Iterable[bytes]):
+    """Write a file whole or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
@@ -89,10 +94,10 @@ def open_run(out: Path, submissions, seed, limits):
            "limits": asdict(limits), "created": before.get("created", now),
            "submissions": [stored_name(each) for each in in_order(submissions)]}
     try:
-        for left_over in (*out.glob(".new-*"), *(out / RESULTS).glob(".new-*")):
+        for left_over in out.rglob(".new-*"):
             left_over.unlink()
         if run != before:
-            write(out / RUN, json.dumps(run, indent=1) + "\n")
+            write(out / RUN, [json.dumps(run, indent=1) + "\n"])
     except OSError as error:
         raise cannot_write(out, error) from None
     return run["seed"]
@@ -135,7 +140,7 @@ def store(out: Path, submission: Submission, result: Result):
     """Keep a result."""
     path = out / RESULTS / f"{stored_name(submission)}.json"
     try:
-        write(path, json.dumps(asdict(result)) + "\n")
+        write(path, [json.dumps(asdict(result)) + "\n"])
     except OSError as error:
         raise cannot_write(path, error) from None
 

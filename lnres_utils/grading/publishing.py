@@ -1,0 +1,99 @@
+"""From the stored results to what a teacher opens: tables, and pages for students and the class."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from lnres_utils.grading import storing, tables
+from lnres_utils.grading.class_page import class_page
+from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.feedback import feedback
+from lnres_utils.grading.gradebook import gradebook, nbgrader
+from lnres_utils.grading.platforms import (
+    fill_canvas,
+    fill_moodle_gradebook,
+    fill_moodle_worksheet,
+    totals,
+)
+
+FEEDBACK = "feedback"
+
+
+def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
+    """Write the tables and pages of a run; each is replaced whole or not at all.
+
+    Parameters
+    ----------
+    out : the folder that holds the results
+    book : address of the built book, for the links of pages
+    for_nbgrader : whether ``nbgrader.csv`` is written, too
+    watch : callable that is given the pages of students as an iterable, and gives what it yields
+
+    """
+    try:
+        pages = out / FEEDBACK
+        pages.mkdir(exist_ok=True)
+        written = set()
+        for name, page in watch(feedback(storing.results(out), book)):
+            storing.write(pages / name, [page])
+            written.add(name)
+        for page in pages.glob("*.html"):
+            if page.name not in written:  # of a student who is no longer among them
+                page.unlink()
+        storing.write(out / "class.html", [class_page(storing.results(out), book)])
+        storing.write(out / "results.jsonl",
+                      (json.dumps(asdict(result)) + "\n" for result in storing.results(out)))
+        if for_nbgrader:
+            storing.write(out / "nbgrader.csv", nbgrader(storing.results(out)))
+        storing.write(out / "gradebook.csv", gradebook(storing.results(out)))
+    except OSError as error:
+        raise storing.cannot_write(out, error) from None
+
+
+def fill(out: Path, canvas=None, moodle=None, **settings):
+    """Write filled copies of tables that the teacher exported.
+
+    Parameters
+    ----------
+    canvas, moodle : paths of the exported tables, or None
+    settings : ``column``, ``overwrite``, ``scale``; see ``platforms``
+
+    Returns
+    -------
+    list of (path of the copy, notes for the teacher)
+    """
+    written = []
+    for path, filler in ((canvas, fill_canvas), (moodle, _moodle_filler(moodle))):
+        if path is None:
+            continue
+        filled, notes = filler(_bytes(path), totals(storing.results(out)), **settings)
+        copy = out / f"filled-{path.name}"
+        try:
+            storing.write_bytes(copy, [filled])
+        except OSError as error:
+            raise storing.cannot_write(copy, error) from None
+        written.append((copy, notes))
+    return written
+
+
+def _moodle_filler(path):
+    """For an assignment's worksheet, or for the grades of a course."""
+    def filler(export, found, column=None, **settings):
+        if "Identifier" in tables.read(export, (), "a Moodle table").header:
+            if column is not None:
+                raise GradingError(f"--column is {column!r}; a Moodle grading worksheet has one "
+                                   "column for grades. Leave --column out.")
+            return fill_moodle_worksheet(export, found, comments=True, **settings)
+        return fill_moodle_gradebook(export, found, column, **settings)
+
+    return filler
+
+
+def _bytes(path):
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GradingError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+
+
