@@ -19,7 +19,9 @@ BOOT = 120.0  # seconds that a program of ours may take to start on a slow disk
 LOOK = 0.2  # seconds between two looks at what a process uses
 FOLDER_BYTES, FOLDER_FILES = 64 << 20, 4000  # what a process may leave in its folder
 NOT_STARTED = "The process that runs answers did not start: "
-KILLED, OUT_OF_TIME = 9, 24  # signals
+OUT_OF_TIME = 24  # the signal at the end of all seconds
+# Who took less than this share of its seconds waits; who took more gets so many times the patience.
+IDLE, BUSY = 0.25, 5
 
 
 class Stopped(Exception):
@@ -234,16 +236,17 @@ class Child:
             self._end("slow")
         if seconds - self._at_start > self.allowance:
             self._end("spent")
-        if self._looked - self._since > self.limits.patience * self.limits.seconds:
+        waited = (self._looked - self._since) / (self.limits.patience * self.limits.seconds)
+        idle = seconds - self._used < IDLE * self.limits.seconds
+        if waited > (1 if idle else BUSY):  # where others take the processor, it may be busy
             self._end("waiting")
         if _is_full(self.folder):
             self._end("full")
 
     def _end(self, why):
-        dead = _is_dead(self._process)
         ended_by = self.close() & 0x7F  # the signal, 0 for an exit
-        if why == "closed" and (dead or ended_by != KILLED):
-            why = "slow" if ended_by == OUT_OF_TIME else "ended"
+        if why == "closed" and ended_by == OUT_OF_TIME:
+            why = "slow"
         raise Stopped(self._sentence(why)) from None
 
     def _sentence(self, why):
@@ -253,8 +256,8 @@ class Child:
             "spent": "The notebook took all the time that it may, and was stopped here.",
             "waiting": f"It did nothing for {self.limits.patience * self.limits.seconds:g} s, or "
                        "nearly nothing, and was stopped.",
-            "ended": "It ended the process that runs the notebook, by an exit or a crash.",
-            "closed": "It closed the line on which its results are read.",
+            "closed": "It ended the process that runs the notebook, or the line to it: by an exit, "
+                      "a crash, or a closed file that was not its own.",
             "deaf": "It does not hear what it is asked.",
             "flooded": "It wrote into the line on which its results are read.",
             "full": f"It wrote more than {FOLDER_BYTES >> 20} MiB or {FOLDER_FILES:,} files, and "
@@ -271,13 +274,6 @@ class Child:
         self.seconds = max(seconds - self._at_start, 0.0)
         shutil.rmtree(self.folder, ignore_errors=True)
         return status
-
-
-def _is_dead(process):
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True
 
 
 def _is_full(folder):

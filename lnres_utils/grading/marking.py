@@ -20,6 +20,7 @@ from lnres_utils.grading.sandboxed.wire import encode
 TOTAL = 20  # times ``Limits.seconds``: of the processor, and by the clock, for a whole notebook
 STOPS = 2  # of the cases of an exercise; the others are not tried
 NO_CELL = "The notebook has no cell that answers it."
+NOT_FINISHED = "Not answered yet: its cell raises NotImplementedError."
 NO_TIME = "The notebook had used all its time before this answer was tried."
 
 
@@ -165,6 +166,9 @@ class Marking:
             self._finish(index, unanswered(name, f"{name} is not defined.", outcome="raised"))
         elif index in self._failures:
             kind, failure = self._failures[index]
+            if kind == "NotImplementedError":
+                self._finish(index, unanswered(name, NOT_FINISHED))
+                return
             public = f"Its cell stopped with {_with_article(kind)}."
             self._finish(index, unanswered(name, f"Its cell stopped: {failure}", public, "raised"))
         else:
