@@ -8,6 +8,7 @@ from lnres_utils.drives import feature_axis as drive
 from lnres_utils.specs import LESSONS, backward_family, module_family, norm_family, predictions
 from lnres_utils.specs import feature_axis_cases as cases
 from lnres_utils.specs import norm_knobs as knobs
+from lnres_utils.specs.forbidden import GRADIENTS, NORMS
 
 CHAPTER = "feature-axis"
 
@@ -129,6 +130,7 @@ _UNUSED = (
 _EXERCISES = (
     Exercise(
         name="standardize", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.ONE_VECTOR, difficulty=1, minutes=8, parameters=("x", "eps=1e-5"),
         cases=cases.standardize, drive=drive.standardize,
         reference=lambda inputs: {"y": norms.standardize(inputs["x"], inputs.get("eps", 1e-5))},
@@ -146,6 +148,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="layer_norm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=12,
         parameters=("x", "gamma", "beta", "eps=1e-5"),
         cases=cases.layer_norm, drive=drive.layer_norm, reference=_layer_norm_reference,
@@ -165,6 +168,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="axis_norm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=15,
         parameters=("x", "kind", "groups=1", "eps=1e-5"),
         cases=cases.axis_norm, drive=drive.axis_norm,
@@ -184,6 +188,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="channel_norm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.WHICH_AXIS, difficulty=2, minutes=10,
         parameters=("x", "gamma", "beta", "eps=1e-5"),
         cases=cases.channel_norm, drive=drive.layer_norm,
@@ -208,6 +213,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="layer_norm_backward", **_COMMON,
+        forbid=NORMS + GRADIENTS,
         lesson=backward_family.BACKWARD, difficulty=3, minutes=20,
         parameters=("dy", "x", "gamma", "eps=1e-5"),
         cases=cases.backward, drive=drive.layer_norm_backward, reference=_backward_reference,
@@ -226,6 +232,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="LayerNorm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.TORCH, difficulty=2, minutes=15, kind="class",
         parameters=("width", "eps=1e-5"),
         cases=cases.module, drive=drive.norm_module, reference=_module_reference,

@@ -13,6 +13,7 @@ from lnres_utils.specs import (
 )
 from lnres_utils.specs import practical_checks_cases as cases
 from lnres_utils.specs.feature_axis import COPIED
+from lnres_utils.specs.forbidden import NORMS
 
 _COMMON = {"chapter": "practical-checks", "titles": LESSONS}
 _GUESSED = equivalent(
@@ -23,6 +24,7 @@ _EXERCISES = (
     *seeing.EXERCISES,
     Exercise(
         name="masked_norm", **_COMMON,
+        forbid=NORMS,
         lesson=masked_family.PADDING, difficulty=2, minutes=15,
         parameters=("x", "mask", "kind", "eps=1e-5"), cases=cases.masked, drive=drive.masked_norm,
         reference=masked_family.reference, family=masked_family.faulty_masked,
@@ -42,6 +44,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="half_layer_norm", **_COMMON,
+        forbid=NORMS,
         lesson=half_family.HALF, difficulty=2, minutes=12,
         parameters=("x", "gamma", "beta", "eps=1e-5"), cases=cases.half,
         drive=feature_axis.layer_norm, reference=half_family.reference,

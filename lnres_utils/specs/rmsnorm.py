@@ -11,6 +11,7 @@ from lnres_utils.specs import rms_family as family
 from lnres_utils.specs import rms_knobs as knobs
 from lnres_utils.specs import rmsnorm_cases as cases
 from lnres_utils.specs.feature_axis import THREE_AXES
+from lnres_utils.specs.forbidden import GRADIENTS, NORMS
 
 CHAPTER = "rmsnorm"
 EPS = 1e-6
@@ -97,6 +98,7 @@ _COMMON = {"chapter": CHAPTER, "titles": LESSONS}
 _EXERCISES = (
     Exercise(
         name="rms_norm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.ONE_STATISTIC, difficulty=1, minutes=8, parameters=("x", "gamma", "eps=1e-6"),
         cases=cases.rms_norm, drive=drive.rms_norm, reference=_rms_norm_reference,
         family=family.faulty_rms_norm, knobs=knobs.RMS_NORM, equivalents=(*_COPIED, *THREE_AXES),
@@ -113,6 +115,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="rms_norm_backward", **_COMMON,
+        forbid=NORMS + GRADIENTS,
         lesson=knobs.ONE_STATISTIC, difficulty=3, minutes=15,
         parameters=("dy", "x", "gamma", "eps=1e-6"),
         cases=cases.rms_norm_backward, drive=drive.rms_norm_backward,
@@ -129,6 +132,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="RMSNorm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.DIALECTS, difficulty=2, minutes=15, kind="class",
         parameters=("width", "eps=1e-6"), array="torch tensor",
         cases=cases.module, drive=feature_axis.norm_module, reference=_module_reference,
@@ -148,6 +152,7 @@ _EXERCISES = (
     ),
     Exercise(
         name="qk_norm", **_COMMON,
+        forbid=NORMS,
         lesson=knobs.DIALECTS, difficulty=2, minutes=12,
         parameters=("queries", "keys", "query_gain", "key_gain", "heads", "eps=1e-6"),
         cases=cases.qk_norm, drive=drive.qk_norm, reference=_qk_reference,
