@@ -13,7 +13,7 @@ from lnres_utils.grading import storing
 from lnres_utils.grading.children import Child, Spawns, Zygote, ZygoteGone, safe_fork
 from lnres_utils.grading.errors import GradingError, Interrupted
 from lnres_utils.grading.files import open_source
-from lnres_utils.grading.judging import drawn, unanswered
+from lnres_utils.grading.judging import drawn, unanswered, warm
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Notebook, Result, Submission
 from lnres_utils.grading.pool import TRIES, Pool
@@ -180,12 +180,13 @@ def _prepare(job):
     import torch
 
     torch.set_num_threads(1)  # a process with more than one must not fork
+    torch.ones(1, requires_grad=True).backward()  # the first one imports hundreds of modules
     first = {each.assignment: each for each in reversed(job.submissions)}.values()
     chapters = ({job.chapter} if job.chapter else
                 {_read(each.source)[1].chapter for each in first})
     for chapter in chapters:
         for name in specs.CHAPTERS.get(chapter, ()):
-            drawn(name, job.seed)
+            warm(drawn(name, job.seed))
 
 
 def _read(source, chapter=None):

@@ -1,5 +1,6 @@
 """From what a student's process replied to a graded exercise, by the judge of the notebooks."""
 
+import contextlib
 import copy
 import time
 from dataclasses import dataclass, replace
@@ -8,7 +9,17 @@ from functools import cache
 import numpy as np
 
 from lnres_utils import specs
-from lnres_utils.checking import Exercise, Failure, Run, examined, plain, seed_of, without_runs
+from lnres_utils.checking import (
+    Exercise,
+    Failure,
+    Run,
+    diagnose,
+    examined,
+    plain,
+    seed_of,
+    without_runs,
+)
+from lnres_utils.checking.isolation import isolated
 from lnres_utils.drives.boxes import Box, NormBox, NormFailed
 from lnres_utils.grading.model import Graded
 from lnres_utils.grading.sandboxed.wire import Malformed, encode
@@ -148,6 +159,28 @@ def forbidden(exercise, message):
     called = next((name for name in (*exercise.forbid, *ALWAYS)
                    if f"{message}.".startswith(f"{name}.")), "")
     return f"It calls `{called}`, which this exercise is to do without." if called else ""
+
+
+@contextlib.contextmanager
+def judging_alone():
+    """What the faulty families draw, and what they warn of, depends on no earlier submission."""
+    import torch
+
+    with isolated():
+        np.random.seed(0)
+        torch.default_generator.manual_seed(0)  # torch.manual_seed takes milliseconds
+        yield
+
+
+def warm(drawn):
+    """Compute, for all workers to be forked, what every other answer is compared with."""
+    exercise, cases = drawn.exercise, drawn.cases
+    runs = [Run(case, {"": np.nan}) for case in cases]
+    with judging_alone():
+        for case in cases:
+            exercise.reference(case.inputs)
+        for knob in exercise.knobs:  # computes what it gives in the first case, which rules it out
+            diagnose(exercise, runs, [knob])
 
 
 def stopped_run(case, sentence):

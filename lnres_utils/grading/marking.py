@@ -13,8 +13,15 @@ from lnres_utils import specs
 from lnres_utils.checking import judge_runs, not_callable, plain, seed_of
 from lnres_utils.grading.children import Stopped
 from lnres_utils.grading.hearing import Laws, hear_cases
-from lnres_utils.grading.judging import ALWAYS, drawn, graded, stopped_run, unanswered
-from lnres_utils.grading.noticing import forbidden_names
+from lnres_utils.grading.judging import (
+    ALWAYS,
+    drawn,
+    graded,
+    judging_alone,
+    stopped_run,
+    unanswered,
+)
+from lnres_utils.grading.noticing import Names
 from lnres_utils.grading.sandboxed.wire import encode
 
 TOTAL = 20  # times ``Limits.seconds``: of the processor, and by the clock, for a whole notebook
@@ -42,7 +49,7 @@ class Marking:
                                               default=-1)]
         self._answers = {index: name for name, index in last.items() if name in names}
         self._names, self._limits, self._seed, self._start = names, limits, seed, start
-        self._notebook = notebook
+        self._source = Names([cell.source for cell in notebook.cells])
         self._cuts = {}  # index of a cell: how many of its statements are run
         self._sentences = {}  # index of a cell that was stopped: why
         self._failures = {}  # index of a cell: kind and text of the exception that ended it
@@ -157,7 +164,9 @@ class Marking:
             self._judge(index, exercise, runs)
 
     def _judge(self, index, exercise, runs, find_broken=tuple):
-        self._finish(index, graded(judge_runs(exercise.exercise, runs, find_broken)))
+        with judging_alone():
+            report = judge_runs(exercise.exercise, runs, find_broken)
+        self._finish(index, graded(report))
         self._runs.pop(exercise.exercise.name, None)
 
     def _missing(self, index, name):
@@ -176,9 +185,8 @@ class Marking:
 
     def _finish(self, index, result):
         """Keep a result, with what is to be said of its cell and of forbidden calls."""
-        sources = [cell.source for cell in self._notebook.cells]
         forbid = (*specs.get(result.exercise).forbid, *ALWAYS)
-        named = forbidden_names(sources, index, forbid)
+        named = self._source.forbidden(index, forbid)
         notes = (f"Its source names {', '.join(named)}, which it is to do without.",)
         if named:
             result = replace(result, notes=result.notes + notes)

@@ -1,6 +1,7 @@
 """Where the source of a notebook names what an exercise forbids: a note, never a verdict."""
 
 import ast
+from functools import cached_property
 
 from lnres_utils.grading.sources import parsed
 
@@ -8,28 +9,57 @@ PRELUDE = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.fun
            "lnres_utils": "lnres_utils"}  # what is imported for every notebook
 
 
-def forbidden_names(sources, index, forbid):
-    """Those of the names ``forbid`` that the answer uses, in the order in which they are forbidden.
+class Names:
+    """What the cells of a notebook name; they are parsed when somebody asks for the first time.
 
     Parameters
     ----------
     sources : of all cells
-    index : which of them answers the exercise; cells that define what it uses count, too
-    forbid : dotted names; what lies below a name is forbidden with it
-
-    Returns
-    -------
-    list of str; names are followed as far as the imports of the notebook tell.
     """
-    trees = [parsed(source) or ast.Module([], []) for source in sources]
-    meant = dict(PRELUDE)
-    for tree in trees:
-        meant |= _imported(tree)
-    used = _words(trees[index])
-    told = [tree for place, tree in enumerate(trees) if place == index or _defined(tree) & used]
-    names = {name for tree in told for name in _dotted(tree, meant)}
-    return [each for each in forbid
-            if any(f"{name}.".startswith(f"{each}.") for name in names)]
+
+    def __init__(self, sources):
+        self._sources = sources
+
+    @cached_property
+    def _trees(self):
+        return [parsed(source) or ast.Module([], []) for source in self._sources]
+
+    @cached_property
+    def _meant(self):
+        """{name in the notebook: dotted name} of all that is imported anywhere."""
+        meant = dict(PRELUDE)
+        for tree in self._trees:
+            meant |= _imported(tree)
+        return meant
+
+    def forbidden(self, index, forbid):
+        """Those of the names ``forbid`` that the answer uses, in their order.
+
+        Parameters
+        ----------
+        index : of the cell that answers; cells that define what it uses count, too
+        forbid : dotted names; what lies below a name is forbidden with it
+
+        Returns
+        -------
+        list of str; names are followed as far as the imports of the notebook tell.
+        """
+        possible = [each for each in forbid if any(_may_name(source, each)
+                                                   for source in self._sources)]
+        if not possible:
+            return []
+        used = _words(self._trees[index])
+        told = [tree for place, tree in enumerate(self._trees)
+                if place == index or _defined(tree) & used]
+        names = {name for tree in told for name in _dotted(tree, self._meant)}
+        return [each for each in possible
+                if any(f"{name}.".startswith(f"{each}.") for name in names)]
+
+
+def _may_name(source, name):
+    """Whether a look at the syntax tree is worth its time."""
+    last = name.rpartition(".")[2]
+    return last in source and (f".{last}" in source or "import" in source)
 
 
 def _imported(tree):
