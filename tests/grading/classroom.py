@@ -206,8 +206,7 @@ def _by_hand(text):
 
 def _slipped(source):
     """The solution, the solution with each slip that it has room for, and three broken ones."""
-    head, _, body = source.partition("### BEGIN SOLUTION\n")
-    indent = " " * (len(body) - len(body.lstrip()))
+    head, indent, body = re.split(r"^( *)### BEGIN SOLUTION\n", source, maxsplit=1, flags=re.M)
     slips = (Variant("slip", f"{old!r} to {new!r}", head + body.replace(old, new, 1))
              for old, new in SLIPS if old in body)
     return [

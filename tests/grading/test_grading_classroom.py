@@ -71,6 +71,20 @@ def test_each_exercise_of_chapter_1_has_many_wrong_answers_by_hand(exercise):
     assert {"right", "named", "two", "unnamed", "raising", "syntax"} <= set(kinds)
 
 
+@pytest.mark.parametrize("chapter", [each for each in CHAPTERS if each not in classroom.BY_HAND])
+def test_slips_and_broken_cells_cost_points_in_every_other_chapter(chapter):
+    for exercise, ways in classroom.variants(chapter).items():
+        most, outcomes = specs.get(exercise).max_points, {}
+        for way in ways:
+            outcome, points = classroom.deserved(chapter, {exercise: way.source})[exercise]
+            outcomes.setdefault(way.kind, []).append(outcome)
+            assert (points == most) == (outcome == "right"), way
+        assert {"wrong", "raised"} & set(outcomes["slip"])
+        assert outcomes["right"] == ["right"]
+        assert set(outcomes["raising"]) <= {"raised", "not attempted"}
+        assert outcomes["syntax"] == outcomes["unfinished"] == ["not attempted"]
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_class_is_of_valid_notebooks_and_always_the_same(chapter):
     first = dict(classroom.mixed_class(chapter, 20, seed=3))
