@@ -78,8 +78,7 @@ class _Marked:
         """Whether it is one of the cells that are run where it is no answer."""
         if self.kind != "code" or not self.source.strip():
             return False
-        # A learner who writes an answer into the cell below it gets it graded all the same.
-        return bool(self.defines) if self.is_check else not only_asks(self.source)
+        return not self.is_check and not only_asks(self.source)
 
 
 def _mark(metadata):
@@ -138,7 +137,10 @@ def _answers(cells, chapter, notes):
 
 
 def _by_name(cells, exercise, after):
-    """Unmarked answers: cells that define ``exercise``, below the stub in cell ``after`` if any."""
+    """Unmarked answers: cells that define ``exercise``, below the stub in cell ``after`` if any.
+
+    An answer that was written into its check, or together with another one, is among them.
+    """
     named = [cell for cell in cells if cell.number > after and exercise in cell.defines]
     code = [
         cell

@@ -156,6 +156,12 @@ def test_bytes_that_are_no_utf_8_are_replaced_and_told(notebook):
     assert noted(broken, "UTF-8")
 
 
+def test_a_tab_as_it_is_in_a_string_is_read(notebook):
+    cell_of(notebook, "layer_norm")["source"] = "layer_norm = '\t'"
+    loose = json.dumps(notebook).replace("\\t'", "\t'").encode()
+    assert b"\t" in loose and answers(loose)["layer_norm"] == "layer_norm = '\t'"
+
+
 def test_half_a_character_does_not_reach_those_who_write_files(notebook):
     cell_of(notebook, "layer_norm")["source"] = "layer_norm = '\ud800'"
     answers(notebook)["layer_norm"].encode("utf-8")
@@ -248,6 +254,7 @@ def test_an_unmarked_answer_is_found_by_the_name_it_binds(source, notebook):
         "layer_norm == 1",
         "def f():\n    layer_norm = 1",
         "%%writefile x.py\ndef layer_norm(x): return 1",
+        "%timeit 1\nprint('''\nlayer_norm = 1\n''')",
         "my_layer_norm = 1",
     ],
 )
@@ -293,6 +300,19 @@ def test_an_answer_below_its_untouched_stub_is_found(notebook):
     assert noted(notebook, "by their names", "layer_norm")
 
 
+def test_text_below_a_stub_is_no_answer(notebook):
+    cell_of(notebook, "layer_norm")["source"] = STUB
+    notebook["cells"].append({**code("layer_norm = 7"), "cell_type": "raw"})
+    assert answers(notebook)["layer_norm"] == STUB
+
+
+def test_of_copies_in_code_and_in_text_the_code_is_graded(notebook):
+    marked = cell_of(notebook, "layer_norm")
+    text = {**marked, "cell_type": "markdown", "source": "layer_norm = 7"}
+    notebook["cells"].append(text)
+    assert answers(notebook) == answers(SOLVED[SLUG])
+
+
 def test_what_was_given_above_a_stub_is_no_answer():
     unsolved = json.loads((ROOT / "exercises/bug-hunt.ipynb").read_text("utf-8"))
     assert answers(unsolved)["TinyTransformer"].startswith("# YOUR CODE HERE")
@@ -331,7 +351,10 @@ def test_checks_are_left_out_and_all_else_runs(notebook):
     theirs = ["import math", "x = 3\ncheck(x)", "print('hello')", "%matplotlib inline"]
     asking = ["check(layer_norm)\nhint('layer_norm')", "# look\nprogress()", "lnres_utils.check(x)"]
     notebook["cells"] += [code(source) for source in theirs + asking]
-    cell_of(notebook, "layer_norm-check")["source"] = "assert False"
+    for key, exercise in [("lnres", "layer_norm-check"), ("nbgrader", "axis_norm-check")]:
+        check = cell_of(notebook, exercise)
+        check["source"] = "assert False"
+        del check["metadata"][key]
     assert [c.source for c in reading(notebook).cells] == ours + theirs
 
 
@@ -396,6 +419,9 @@ def test_a_helper_with_the_name_of_another_chapters_exercise_does_not_decide():
     stripped = without_metadata(copy.deepcopy(SOLVED["bug-hunt"]))  # it defines LayerNorm, twice
     assert reading(stripped).chapter == "bug-hunt"
     assert not noted(stripped, "LayerNorm")
+    marked = cell_of(SOLVED["bug-hunt"], "TinyTransformer")
+    helpers = code("class RMSNorm: pass\nclass PreNormBlock: pass\nclass PreNormStack: pass")
+    assert reading({"cells": [helpers, marked]}).chapter == "bug-hunt"
 
 
 # Anything at all
