@@ -180,7 +180,7 @@ def _prepare(job):
     import torch
 
     torch.set_num_threads(1)  # a process with more than one must not fork
-    torch.ones(1, requires_grad=True).backward()  # the first one imports hundreds of modules
+    torch.ones(1, requires_grad=True).backward(torch.ones(1))  # the first imports 500 modules
     first = {each.assignment: each for each in reversed(job.submissions)}.values()
     chapters = ({job.chapter} if job.chapter else
                 {_read(each.source)[1].chapter for each in first})
