@@ -25,12 +25,11 @@ def gradebook(results: Iterable[Result]) -> Iterator[str]:
     """The lines of ``gradebook.csv``, of results that are sorted by student."""
     yield _line(COLUMNS)
     for student, all_of_one in groupby(results, key=lambda result: result.student):
-        rows = [(graded, result) for result in all_of_one for graded in every_exercise(result)]
-        rows.sort(key=lambda row: _place(row[0]))
-        for graded, result in rows:
+        exercises = [graded for result in all_of_one for graded in every_exercise(result)]
+        for graded in sorted(exercises, key=_place):
             mistakes = "; ".join(each["id"] for each in graded.public.get("mistakes", ()))
             yield _line((student, graded.exercise, graded.points, graded.max_points,
-                         graded.outcome, graded.reason or result.problem, mistakes))
+                         graded.outcome, graded.reason, mistakes))
 
 
 def nbgrader(results: Iterable[Result]) -> Iterator[str]:

@@ -55,6 +55,12 @@ def test_the_gradebook_names_reason_and_mistakes():
         "ada", "layer_norm", "0", "10", "wrong", "Two lines, with a comma", "a; b + c"]
 
 
+def test_the_chapters_of_a_student_follow_the_course_too():
+    hunt = replace(one(Graded("TinyTransformer", "right", 20, 20, "")), chapter="bug-hunt")
+    assert [row[1] for row in rows(gradebook([hunt, one(RIGHT)]))[1:]] == [
+        "layer_norm", "TinyTransformer"]
+
+
 def test_the_same_results_give_the_same_bytes_in_whatever_order_the_exercises_come():
     turned = [replace(each, exercises=each.exercises[::-1]) for each in results()]
     text = "".join(gradebook(results()))
@@ -95,6 +101,7 @@ def test_names_are_kept_as_they_are_written():
     for name in ("Siobhán O'Neill", "李小龙", "नीलम शर्मा", "محمد علي", "Doe, Jane"):
         assert rows(gradebook([one(RIGHT, student=name)]))[1][0] == name
     assert clean("a\ud800b") == "a�b"
+    assert clean("\u202ea\u200e\u2066b\u00ad") == "ab"  # what turns text around is taken out
 
 
 def test_nbgraders_columns_have_a_row_a_submission():
@@ -215,8 +222,9 @@ def test_feedback_says_how_sure_a_name_is(certainty, sentence):
     several = WRONG.public | {"certainty": certainty, "mistakes": WRONG.public["mistakes"] * 2}
     (_, page), = feedback([one(replace(WRONG, public=several))])
     assert sentence in page
-    (_, page), = feedback([one(WRONG)])
-    assert sentence not in page
+    for single in (WRONG.public, several | {"mistakes": []}):
+        (_, page), = feedback([one(replace(WRONG, public=single))])
+        assert sentence not in page
 
 
 def test_feedback_of_one_that_could_not_be_read_says_so():
@@ -300,6 +308,9 @@ def test_the_class_page_counts_what_no_name_fits():
     shown = counted(unknown, of_a_kind, WRONG)
     assert shown["unnamed"] == [{"exercise": "layer_norm", "unknown": 1, "untold": 0},
                                 {"exercise": "LayerNorm", "unknown": 0, "untold": 1}]
+    changes_input = {"id": "changes-its-input", "sentence": "It does.", "lesson": "", "title": ""}
+    shown = counted(replace(of_a_kind, public={"mistakes": [changes_input]}))
+    assert shown["unnamed"] == [] and shown["mistakes"][0]["mistakes"] == [changes_input]
 
 
 @pytest.mark.parametrize(("scores", "median", "mean"), [
