@@ -129,7 +129,8 @@ def _answers(cells, chapter, notes):
             )
         alike = copies if chosen in copies else others
         if len(alike) > 1:
-            numbers = ", ".join(str(cell.number) for cell in alike)
+            numbers = ", ".join(str(cell.number) for cell in alike[:10])
+            numbers += f" and {len(alike) - 10} more" if len(alike) > 10 else ""
             notes.append(f"{exercise}: answered in cells {numbers}; cell {chosen.number} is graded")
     if by_name:
         notes.append(f"answers found by their names, without metadata: {', '.join(by_name)}")
@@ -203,7 +204,7 @@ def _in_order(cells, answers, chapter, notes):
         start = [cell for cell in segments[0] if not cell.exercise]
         segments[0] = segments[0][len(start) :]
         imports = [cell for cell in open_cells if only_imports(cell.source)]
-        open_cells = [cell for cell in open_cells if cell not in imports]
+        open_cells = [cell for cell in open_cells if not only_imports(cell.source)]
         ordered = sorted(range(len(segments)), key=places.__getitem__)
         segments = [[*imports, *start], *(segments[i] for i in ordered)]
     return tuple(cell for segment in [*segments, open_cells] for cell in segment)

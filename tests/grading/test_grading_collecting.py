@@ -73,9 +73,10 @@ def test_one_notebook(tmp_path):
 def test_files_side_by_side_are_called_as_their_students(put, tmp_path):
     names = ["ana_feature-axis.ipynb", "Ben Ölmez-Feature_Axis (1).ipynb", "cy.d.IPYNB",
              "feature-axis.ipynb", "student-1.ipynb", "student-2.ipynb", "roster.csv",
-             "dee.ipynb.json", "data/numbers.csv"]  # fmt: skip
+             "dee.ipynb.json", "data/numbers.csv", "notfeature-axis.ipynb"]  # fmt: skip
     assert students(put(tmp_path, names)) == [
-        "Ben Ölmez", "ana", "cy.d", "dee", "feature-axis", "student-1", "student-2"]  # fmt: skip
+        "Ben Ölmez", "ana", "cy.d", "dee", "feature-axis", "notfeature-axis",
+        "student-1", "student-2"]  # fmt: skip
 
 
 @pytest.mark.parametrize("base", ["submitted", ".", "hand-ins"])
@@ -109,6 +110,12 @@ def test_a_folder_for_each_student(put, tmp_path):
     assert read_submission(found["cy"]).problem == "a folder without a notebook"
     assert read_submission(found["dee"]).problem == "a file named 'hw.py', not a notebook"
     assert found["dee"].notes == ("no notebooks, and passed over: hw.py",)
+
+
+def test_folders_that_students_made_are_no_assignments(tmp_path):
+    names = ["ana/work/x.ipynb", "ben/hw/x.ipynb", "cy/new/x.ipynb", "cy/old/x.ipynb"]
+    found = collect(in_folder(tmp_path, names, FIRST))
+    assert [(s.student, s.assignment) for s in found] == [("ana", ""), ("ben", ""), ("cy", "")]
 
 
 @pytest.mark.parametrize(
@@ -248,6 +255,18 @@ def test_of_two_notebooks_of_one_chapter_the_newer_is_taken(tmp_path):
     found = only(in_folder(tmp_path, ["ana/z.ipynb", "ana/a.ipynb"], FIRST))
     assert found.source.path.name == "a.ipynb"
     assert found.notes == ("a.ipynb was taken, the newest; passed over: z.ipynb",)
+
+
+@pytest.mark.parametrize(
+    "names, newest",
+    [
+        (["liana_1_30_final.ipynb", "liana_1_10_hw-1.ipynb"], "liana_1_30_final.ipynb"),
+        (["ana/hw (1).ipynb", "ana/hw.ipynb"], "hw (1).ipynb"),
+        (["ana/hw-2.ipynb", "ana/hw-10.ipynb", "ana/hw-9.ipynb"], "hw-10.ipynb"),
+    ],
+)
+def test_what_a_name_says_counts_more_than_the_time(names, newest, tmp_path):
+    assert only(in_folder(tmp_path, names, FIRST)).source.path.name == newest
 
 
 @pytest.mark.parametrize("names", [("feature-axis", "rmsnorm"), ("lab-1", "lab-2"), ("x", "y")])
@@ -443,6 +462,12 @@ def test_a_zip_of_too_many_members_or_a_broken_one_is_not_opened_but_told(tmp_pa
     assert [s.student for s in found] == ["ana", "ben", "cy"]
     assert "too many members" in found[0].notes[1] and "not a zip file" in found[1].notes[1]
     assert all("a zip archive" in read_submission(s).problem for s in found[:2])
+
+
+def test_an_endless_name_in_a_students_zip_takes_no_time(tmp_path):
+    inside = zipped({"-" * 60_000 + ".ipynb": SECOND, "feature-axis.ipynb": FIRST})
+    found = collect(in_folder(tmp_path, {"ana/x.zip": inside, "ben/x.ipynb": FIRST}))
+    assert [s.assignment for s in found] == ["feature-axis", "rmsnorm", ""]
 
 
 def test_names_that_lead_out_of_a_zip_lead_nowhere(tmp_path):
