@@ -24,7 +24,7 @@ class Chapter:
     """Counts of one chapter's submissions."""
 
     submissions: int = 0
-    unread: int = 0
+    not_graded: int = 0
     late: int = 0
     stopped: int = 0  # submissions in which something was stopped
     stops: int = 0
@@ -61,7 +61,7 @@ def counted(results: Iterable[Result]) -> tuple[int, dict[str, Chapter]]:
 
 def _count(chapter, result):
     chapter.submissions += 1
-    chapter.unread += bool(result.problem)
+    chapter.not_graded += bool(result.problem)
     chapter.late += result.late
     chapter.stopped += bool(result.stopped)
     chapter.stops += result.stopped
@@ -136,8 +136,8 @@ def _facts(chapter):
         mean = sum(points * many for points, many in chapter.points.items()) / count
         yield "Median", _plain(_median(chapter.points)), f"of {chapter.max_points} points"
         yield "Mean", _plain(round(mean, 1)), f"of {chapter.max_points} points"
-    if chapter.unread:
-        yield "Not readable", str(chapter.unread), "counted as 0 points"
+    if chapter.not_graded:
+        yield "Not graded", str(chapter.not_graded), "counted as 0 points"
     if chapter.stopped:
         yield ("Stopped", str(chapter.stops),
                f"cells or calls, in {chapter.stopped} of the submissions")

@@ -17,8 +17,8 @@ LEADS = {
     "both": "Two mistakes at once explain this exactly:",
     "one of": "These mistakes give the same results here; it is one of them:",
 }
-UNREAD = ("The notebook could not be read, so that no exercise counts as attempted. Hand it in "
-          "again, or ask your teacher.")
+NOTHING_GRADED = ("Nothing in this notebook could be graded: it could not be read, or no exercise "
+                  "of the course was found in it. Ask your teacher what to hand in.")
 
 
 def feedback(results: Iterable[Result], book="") -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ def _chapter(result):
     exercises = [_exercise(graded) for graded in every_exercise(result)]
     return {
         "title": chapter_title(result.chapter),
-        "unread": UNREAD if result.problem else "",
+        "not_graded": NOTHING_GRADED if result.problem else "",
         "exercises": [each for each in exercises if each["name"]],
         "all_right": all(each["outcome"] == "right" for each in exercises),
         "points": sum(each["points"] for each in exercises),

@@ -227,9 +227,10 @@ def test_feedback_says_how_sure_a_name_is(certainty, sentence):
         assert sentence not in page
 
 
-def test_feedback_of_one_that_could_not_be_read_says_so():
+def test_feedback_of_a_notebook_that_could_not_be_graded_says_so():
     (_, page), = feedback([one(problem="secret.json: line 1")])
-    assert "could not be read" in page and "secret" not in page and "0</strong> of 56" in page
+    assert "Nothing in this notebook could be graded" in page and "0</strong> of 56" in page
+    assert "secret" not in page
 
 
 def test_a_student_with_two_chapters_has_one_page():
