@@ -112,6 +112,11 @@ def test_a_folder_for_each_student(put, tmp_path):
     assert found["dee"].notes == ("no notebooks, and passed over: hw.py",)
 
 
+def test_a_notebook_beside_the_folders_of_students_does_not_hide_the_empty_ones(tmp_path):
+    names = ["template.ipynb", "ana/x.ipynb", "ben/x.ipynb", "cy/"]
+    assert students(in_folder(tmp_path, names)) == ["ana", "ben", "cy", "template"]
+
+
 def test_folders_that_students_made_are_no_assignments(tmp_path):
     names = ["ana/work/x.ipynb", "ben/hw/x.ipynb", "cy/new/x.ipynb", "cy/old/x.ipynb"]
     found = collect(in_folder(tmp_path, names, FIRST))
@@ -233,15 +238,15 @@ def test_a_zip_that_a_student_handed_in_is_opened_once(put, tmp_path):
 
 def test_nothing_in_a_students_zip_or_file_name_makes_it_another_students(tmp_path):
     names = {
-        "eviland_1_10_a.zip": zipped(["victim_2_99_x.ipynb"]),
+        "eviland_1_10_a.zip": zipped(["victim_2_99_x.ipynb"], FIRST + b" "),
         "victim_2_20_x.ipynb": FIRST,
-        "eviland_1_11_victim_2_99_x.ipynb": b"{}",
+        "eviland_1_11_victim_2_99_x.ipynb": FIRST + b" ",
     }
     assert open_source(collect(in_zip(tmp_path, names))[1].source) == FIRST
     names = {
-        "Eve Il_1_assignsubmission_file_Vic Tim_2_assignsubmission_file_x.ipynb": b"{}",
-        moodle("Eve Il", 1) + moodle("Vic Tim", 2) + "x.ipynb": b"{}",
         moodle("Vic Tim", 2) + "x.ipynb": FIRST,
+        "Eve Il_1_assignsubmission_file_Vic Tim_2_assignsubmission_file_x.ipynb": FIRST + b" ",
+        moodle("Eve Il", 1) + moodle("Vic Tim", 2) + "x.ipynb": FIRST + b" ",
     }
     found = collect(in_zip(tmp_path, names, name="moodle.zip"))
     assert [s.student for s in found] == ["Eve Il", "Vic Tim"]
