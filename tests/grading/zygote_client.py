@@ -1,6 +1,5 @@
 """A zygote and its children, talked to as a worker does, but without its care."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -111,12 +110,6 @@ def once(scratch):
     channel.send({"start": {"folder": str(folder), "memory": 512 << 20, "seconds": 60,
                             "file_bytes": 1 << 20}})
     return process, Child(channel, folder), channel.receive(WAIT)
-
-
-def open_files(pid):
-    """Where the descriptors of a process lead. Root may look although it is closed to others."""
-    return {number: os.readlink(f"/proc/{pid}/fd/{number}")
-            for number in os.listdir(f"/proc/{pid}/fd")}
 
 
 LINUX = sys.platform == "linux"
