@@ -141,7 +141,7 @@ def _unzipped(entry):
     """The files in a zip file that a student handed in; of any other file, itself."""
     if entry.is_folder:
         return [_Found(entry, (*entry.parts, ""))]
-    if not _is_zip(entry) or entry.source.inner:
+    if not _is_zip(entry):
         return [_Found(entry, entry.parts)]
     try:
         inside = files.zip_entries(entry.source, files.MOST_LISTED)

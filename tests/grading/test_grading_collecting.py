@@ -94,6 +94,11 @@ def test_folders_of_nbgrader(base, tmp_path):
     assert all(s.notes == () for s in found)
 
 
+def test_names_like_those_of_canvas_in_folders_of_nbgrader_are_files(tmp_path):
+    names = ["submitted/ana/ps1/hw_1_2_x.ipynb", "submitted/ben/ps1/hw_1_2_x.ipynb"]
+    assert students(in_folder(tmp_path, names)) == ["ana", "ben"]
+
+
 @pytest.mark.parametrize("above", ["", "course/"])
 def test_a_zip_of_the_folders_of_nbgrader(above, tmp_path):
     names = [f"{above}submitted/ana/ps1/x.ipynb", f"{above}submitted/ben/ps1/x.ipynb",
@@ -131,7 +136,7 @@ def test_folders_that_students_made_are_no_assignments(tmp_path):
         (["class/ana/x.ipynb", "class/ben/x.ipynb"], ["ana", "ben"]),
         (["ana/x.ipynb"], ["ana"]),
         (["ana/feature-axis.ipynb", "ana/rmsnorm.ipynb"], ["ana", "ana"]),
-        (["Ana Li_12_assignsubmission_file/x.ipynb"], ["Ana Li"]),
+        ([f"Ana Li_12_assignsubmission_file/{file}.ipynb" for file in "xy"], ["Ana Li"]),
     ],
 )
 def test_the_one_folder_that_holds_all_of_a_zip_is_no_student(names, expected, tmp_path):
@@ -296,6 +301,7 @@ def test_of_very_many_notebooks_not_all_are_opened(tmp_path):
     (found,) = collect(in_folder(tmp_path, names, FIRST))
     assert found.source.path.name == "39.ipynb"
     assert any("too many notebooks" in note and "and 15 more" in note for note in found.notes)
+    assert any("39.ipynb was taken" in note and "and 14 more" in note for note in found.notes)
 
 
 # Names
@@ -307,7 +313,7 @@ def test_students_of_one_name_are_kept_apart(tmp_path):
 
 
 def test_names_are_one_line_and_unique(tmp_path):
-    names = ["a\tna.ipynb", "a\nna.ipynb", "a na (1).ipynb", "ü.ipynb"]
+    names = ["a\x1bna.ipynb", "a\nna.ipynb", "a na (1).ipynb", "ü.ipynb"]
     assert students(in_folder(tmp_path, names)) == ["a na (1)", "a na (2)", "a na (3)", "ü"]
 
 
@@ -462,9 +468,9 @@ def test_a_large_file_is_not_read(tmp_path):
 
 def test_a_zip_of_too_many_members_or_a_broken_one_is_not_opened_but_told(tmp_path):
     many = zipped([f"{number:0100}.ipynb" for number in range(9000)], b"")
-    names = {"ana/x.zip": many, "ben/x.zip": b"PK\x03\x04", "cy/x.ipynb": FIRST}
+    names = {"ana/x.zip": many, "ben.zip": b"PK\x03\x04", "cy.ipynb": FIRST, "dee.ipynb": FIRST}
     found = collect(in_folder(tmp_path, names))
-    assert [s.student for s in found] == ["ana", "ben", "cy"]
+    assert [s.student for s in found] == ["ana", "ben", "cy", "dee"]
     assert "too many members" in found[0].notes[1] and "not a zip file" in found[1].notes[1]
     assert all("a zip archive" in read_submission(s).problem for s in found[:2])
 
