@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from lnres_utils import specs
 from lnres_utils.checking import judge, seed_of
@@ -172,11 +173,10 @@ def _cases(exercise):
 
 def _shell():
     """A fresh IPython, which knows magics, beside any that runs here."""
-    module = types.ModuleType("submission")
-    shell = InteractiveShell(user_module=module, user_ns=module.__dict__)
-    shell.history_manager.enabled = False
-    shell.xmode = "Minimal"
-    return shell
+    module, config = types.ModuleType("submission"), Config()
+    config.HistoryManager.enabled = False  # no file that other processes write, too
+    config.InteractiveShell.xmode = "Minimal"
+    return InteractiveShell(user_module=module, user_ns=module.__dict__, config=config)
 
 
 class _Nowhere(io.TextIOBase):

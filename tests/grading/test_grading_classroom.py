@@ -73,16 +73,16 @@ def test_each_exercise_of_chapter_1_has_many_wrong_answers_by_hand(exercise):
 
 @pytest.mark.parametrize("chapter", [each for each in CHAPTERS if each not in classroom.BY_HAND])
 def test_slips_and_broken_cells_cost_points_in_every_other_chapter(chapter):
-    for exercise, ways in classroom.variants(chapter).items():
-        most, outcomes = specs.get(exercise).max_points, {}
-        for way in ways:
-            outcome, points = classroom.deserved(chapter, {exercise: way.source})[exercise]
-            outcomes.setdefault(way.kind, []).append(outcome)
-            assert (points == most) == (outcome == "right"), way
-        assert {"wrong", "raised"} & set(outcomes["slip"])
-        assert outcomes["right"] == ["right"]
-        assert set(outcomes["raising"]) <= {"raised", "not attempted"}
-        assert outcomes["syntax"] == outcomes["unfinished"] == ["not attempted"]
+    allowed = {"right": {"right"}, "slip": {"wrong", "raised"}, "syntax": {"not attempted"},
+               "raising": {"raised", "not attempted"}, "unfinished": {"not attempted"}}
+    ways = classroom.variants(chapter)
+    for kind, outcomes in allowed.items():
+        # The last slip of an exercise: the first ones may fall on a comment.
+        last = {name: [way for way in ways[name] if way.kind == kind][-1] for name in ways}
+        found = classroom.deserved(chapter, {name: way.source for name, way in last.items()})
+        for name, (outcome, points) in found.items():
+            assert outcome in outcomes, (name, last[name])
+            assert (points == specs.get(name).max_points) == (kind == "right"), (name, last[name])
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
