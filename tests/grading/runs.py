@@ -1,0 +1,59 @@
+"""Runs of the grader as the tests need them: notebooks in, results out."""
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+import torch
+
+from lnres_utils.grading.children import Child, Forks, Zygote
+from lnres_utils.grading.grading import grade, results
+from lnres_utils.grading.marking import Marking
+from lnres_utils.grading.model import Limits, Source, Submission
+
+LIMITS = Limits()
+QUICK = Limits(seconds=0.5, memory=256 << 20)  # an endless loop costs half a second a try
+
+
+def submissions(folder: Path, notebooks):
+    """Files in ``folder`` for notebooks: a mapping from a student to bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for number, (student, data) in enumerate(notebooks.items()):
+        path = folder / f"{number:04}.ipynb"
+        path.write_bytes(data)
+        made.append(Submission(student, Source(path)))
+    return made
+
+
+def graded(folder: Path, notebooks, **options):
+    """The summary of a run over notebooks and {student: Result}."""
+    settings = {"seed": 1, "workers": 2, "limits": QUICK} | options
+    summary = grade(submissions(folder / "submitted", notebooks), folder / "grades", **settings)
+    return summary, {result.student: result for result in results(folder / "grades")}
+
+
+def scores(result):
+    """{exercise: (outcome, points)} of a result."""
+    return {each.exercise: (each.outcome, each.points) for each in result.exercises}
+
+
+def of(result, exercise):
+    return next(each for each in result.exercises if each.exercise == exercise)
+
+
+@contextlib.contextmanager
+def marker(seed=1, limits=LIMITS):
+    """A function that marks a Notebook in this process: it gives the results of some exercises."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        zygote = Zygote(1, scratch)
+        forks = Forks(zygote.seats[0])
+
+        def mark(notebook, names):
+            marking = Marking(notebook, names, limits, seed, lambda allowance: Child(
+                forks, limits, allowance, scratch))
+            return marking.mark()
+
+        yield mark
+        zygote.close()
