@@ -21,6 +21,7 @@ WRITE_FILE, READ_FILE, READ_DIR = 1 << 1, 1 << 2, 1 << 3
 READ = READ_FILE | READ_DIR
 # Remove folders and files, make folders, files, pipes and links, rename, truncate.
 WRITE = WRITE_FILE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 14
+ALL = READ | WRITE
 ON_FILES = WRITE_FILE | READ_FILE | 1 << 14
 # Versions of the interface: how many rights on files they know, on networks, and of scopes.
 RIGHTS = {1: (13, 0, 0), 2: (14, 0, 0), 3: (15, 0, 0), 4: (15, 2, 0), 5: (16, 2, 0)}
@@ -99,15 +100,9 @@ def package_folders():
                               if path.is_dir()))
 
 
-def child_rules(rules, folder):
-    """The rules of a child's own layer.
-
-    Parameters
-    ----------
-    rules : dict of the first layer
-    folder : path of its scratch folder
-    """
-    at_large = [path for path, rights in rules.items() if rights == READ_DIR]
+def rules_at_large(rules):
+    """The few rules that allow all that the many do, and more; for the second layer."""
+    folders = [path for path, rights in rules.items() if rights == READ_DIR]
     elsewhere = [path for path, rights in rules.items()
-                 if rights == READ and not any(map(path.is_relative_to, at_large))]
-    return {**dict.fromkeys(at_large + elsewhere, READ), folder: READ | WRITE, **DEVICES}
+                 if rights == READ and not any(map(path.is_relative_to, folders))]
+    return {**dict.fromkeys(folders + elsewhere, READ), **DEVICES}

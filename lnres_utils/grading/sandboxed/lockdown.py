@@ -43,6 +43,7 @@ class Protections:
     address_space: int = 0  # bytes that a child has when it starts
     tasks: int = 0  # of this user
     rules: dict = field(default_factory=dict)  # of Landlock's first layer
+    at_large: dict = field(default_factory=dict)  # of its second, but for the scratch folder
 
 
 def found(package, scratch, without=()):
@@ -55,17 +56,15 @@ def found(package, scratch, without=()):
     without : names of those to leave out: "landlock", "seccomp", "limits"
     """
     abi = landlock.version() if LINUX and "landlock" not in without else 0
-    rules = {}
-    if abi:
-        rules = {**landlock.package_rules(package), **landlock.DEVICES,
-                 Path(scratch): landlock.READ | landlock.WRITE}
+    rules = landlock.package_rules(package) if abi else {}
     return Protections(
         abi=abi,
         seccomp=LINUX and "seccomp" not in without and seccomp.known(),
         limits=resource is not None and "limits" not in without,
         address_space=_address_space(),
         tasks=_tasks(),
-        rules=rules,
+        rules={**rules, **landlock.DEVICES, Path(scratch): landlock.ALL},
+        at_large=landlock.rules_at_large(rules),
     )
 
 
@@ -95,8 +94,8 @@ def restrict(protections, settings, parent):
             raise ProcessLookupError("the parent has gone")
         call("capset", CAPABILITIES, bytes(24))  # root is nobody special any more
     if protections.abi:
-        rules = landlock.child_rules(protections.rules, Path(settings["folder"]))
-        landlock.restrict(rules, protections.abi)
+        own = {Path(settings["folder"]): landlock.ALL}
+        landlock.restrict({**protections.at_large, **own}, protections.abi)
     if protections.seccomp:
         seccomp.restrict(os.getpid())
 
