@@ -67,17 +67,19 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
     from lnres_utils.grading.errors import GradingError, Interrupted
     from lnres_utils.grading.grading import grade as run
     from lnres_utils.grading.model import Limits
+    from lnres_utils.grading.pages import checked_address
 
     table = {"column": column, "scale": scale, "overwrite": overwrite}
     if not (canvas or moodle) and any(table.values()):
         raise click.UsageError("--column, --scale and --overwrite are about the table that "
                                "--canvas or --moodle names; name one")
     try:
+        checked_address(book)  # before the work, not after it
         summary = run(collect(submissions, pattern), out, chapter=chapter, seed=seed,
                       workers=workers, strict=strict, watch=_bar("grading"),
                       limits=Limits(seconds=seconds, memory=memory << 20))
         publishing.publish(out, book=book, for_nbgrader=nbgrader, watch=_bar("writing pages"))
-        filled = publishing.fill(out, canvas, moodle, **table)
+        filled = publishing.fill(out, canvas, moodle, chapter, **table)
     except Interrupted as error:
         click.echo(f"lnres: {flat(error)}", err=True)
         context.exit(INTERRUPTED)

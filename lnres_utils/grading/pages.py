@@ -14,6 +14,7 @@ from lnres_utils.markup import code
 
 OUTCOMES = ("right", "wrong", "raised", "not attempted")
 SCHEMES = ("http", "https", "file")
+TITLES = {"pre-and-post-norm": "Pre-norm and post-norm", "rmsnorm": "RMSNorm"}
 
 
 def render(template, book="", **values):
@@ -37,7 +38,7 @@ def checked_address(book):
 
 
 def chapter_title(chapter):
-    return chapter.replace("-", " ").capitalize() or "No chapter"
+    return TITLES.get(chapter) or chapter.replace("-", " ").capitalize() or "No chapter"
 
 
 @functools.cache

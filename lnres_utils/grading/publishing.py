@@ -51,23 +51,28 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
         raise storing.cannot_write(out, error) from None
 
 
-def fill(out: Path, canvas=None, moodle=None, **settings):
+def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
     """Write filled copies of tables that the teacher exported.
 
     Parameters
     ----------
     canvas, moodle : paths of the exported tables, or None
+    chapter : slug, needed if the results are of several: a column is one assignment
     settings : ``column``, ``overwrite``, ``scale``; see ``platforms``
 
     Returns
     -------
     list of (path of the copy, notes for the teacher)
     """
+    chapters = {result.chapter for result in storing.results(out)} if canvas or moodle else set()
+    if len(chapters) > 1 and chapter is None:
+        raise GradingError(f"The results are of {len(chapters)} chapters, and a column holds one: "
+                           f"add --chapter with one of {', '.join(sorted(chapters))}.")
     written = []
     for path, filler in ((canvas, fill_canvas), (moodle, _moodle_filler(moodle))):
         if path is None:
             continue
-        filled, notes = filler(_bytes(path), totals(storing.results(out)), **settings)
+        filled, notes = filler(_bytes(path), totals(storing.results(out), chapter), **settings)
         copy = out / f"filled-{path.name}"
         try:
             storing.write_bytes(copy, [filled])
