@@ -237,7 +237,7 @@ def test_a_student_with_two_chapters_has_one_page():
     second = replace(one(Graded("rms_norm", "right", 8, 8, "")), chapter="rmsnorm")
     pages = dict(feedback([one(RIGHT), second, one(RIGHT, student="bob")]))
     assert sorted(pages) == ["ada.html", "bob.html"]
-    assert "Feature axis" in pages["ada.html"] and "Rmsnorm" in pages["ada.html"]
+    assert "Feature axis" in pages["ada.html"] and "RMSNorm" in pages["ada.html"]
 
 
 def test_pages_are_complete_in_themselves():
