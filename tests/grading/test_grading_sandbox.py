@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -342,14 +343,25 @@ def test_it_is_limited(name, zygote):
 
 
 def test_time_is_limited(zygote):
-    child = zygote.child(seconds=0)
+    child = zygote.child(seconds=1)
     child.channel.send({"do": "cell", "number": 1, "statements": None, "source":
                         "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
                         "while True:\n    pass"})
     with pytest.raises(wire.Closed):
         while True:
             child.channel.receive(60)
-    assert child.kill()["cpu"] < 4
+    ended = child.kill()
+    assert ended["cpu"] < 5 and ended["status"] & 0x7F == signal.SIGKILL
+
+
+def test_the_end_of_its_time_has_a_signal_of_its_own(zygote):
+    child = zygote.child(seconds=0)
+    child.channel.send({"do": "cell", "number": 1, "statements": None,
+                        "source": "while True:\n    pass"})
+    with pytest.raises(wire.Closed):
+        while True:
+            child.channel.receive(60)
+    assert child.kill()["status"] & 0x7F == signal.SIGXCPU
 
 
 @pytest.mark.parametrize("name", ALLOWED)
@@ -489,6 +501,32 @@ def test_one_process_alone_is_closed_as_well(tmp_path):
         assert child.run(source) is not None
     process.kill()
     process.wait()
+
+
+REFUSED = """
+import os, struct, sys
+from lnres_utils.grading.sandboxed import seccomp
+from lnres_utils.grading.sandboxed.kernel import call
+old = seccomp.DENIED, seccomp.DENIED_IF, seccomp.ALLOWED_IF
+seccomp.DENIED = {"seccomp": seccomp.DENIED["seccomp"]}
+numbers, index, _ = seccomp.DENIED_IF["prctl"]
+seccomp.DENIED_IF = {"prctl": (numbers, index, (seccomp.PR_SET_SECCOMP,))}
+seccomp.ALLOWED_IF, seccomp.CLONE, seccomp.SENDTO = {}, (999, 999), (999, 999)
+seccomp.NEW_ALLOWED = {number: number for number in range(424, 470) if number != 446}
+call("prctl", 38, 1, 0, 0, 0)
+seccomp.restrict(0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_what_a_system_only_promises_is_missing(tmp_path):
+    """A container may refuse what its kernel says that it has; a child works all the same."""
+    zygote = Zygote(tmp_path, prefix=(sys.executable, "-c", REFUSED))
+    ready = zygote.ready["ready"]
+    assert [room for room in ROOMS if ready[room]] == ["memory"]
+    (tmp_path / "neighbour").mkdir()
+    assert attempt(zygote, READING["open"]) is None
+    zygote.close()
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root")

@@ -85,19 +85,38 @@ def restrict(protections, settings, parent):
     settings : dict with ``folder``, ``memory``, ``seconds`` and ``file_bytes``
     parent : int, id of the process with which this one shall end
     """
-    if protections.limits:
-        _limit(protections, settings)
     if LINUX:
         call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
         if os.getppid() != parent:
             raise ProcessLookupError("the parent has gone")
         call("capset", CAPABILITIES, bytes(24))  # root is nobody special any more
-    if protections.abi:
-        own = {Path(settings["folder"]): landlock.ALL}
-        landlock.restrict({**protections.at_large, **own}, protections.abi)
-    if protections.seccomp:
-        seccomp.restrict(os.getpid())
+    for step in _steps(protections, settings).values():
+        step()
+
+
+def _steps(protections, settings):
+    """By name, in order, what lays each protection on this process."""
+    own = {Path(settings["folder"]): landlock.ALL}
+    steps = {
+        "limits": lambda: _limit(protections, settings),
+        "abi": lambda: landlock.restrict({**protections.at_large, **own}, protections.abi),
+        "seccomp": lambda: seccomp.restrict(os.getpid()),
+    }
+    return {name: step for name, step in steps.items() if getattr(protections, name)}
+
+
+def failing(protections, settings, parent):
+    """Names of the protections that this system refuses to a process, which ends afterwards."""
+    failed = []
+    with contextlib.suppress(OSError):
+        call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    for name, step in _steps(protections, settings).items():
+        try:
+            step()
+        except (OSError, ValueError):
+            failed.append(name)
+    return failed
 
 
 def _limit(protections, settings):
@@ -115,7 +134,9 @@ def _limit(protections, settings):
         _, most = resource.getrlimit(getattr(resource, name))
         if most != resource.RLIM_INFINITY:
             value = min(value, most)
-        resource.setrlimit(getattr(resource, name), (value, value))
+        # One second more: a process that ends by the signal of the lower one tells why.
+        end = value + 1 if name == "RLIMIT_CPU" and value != most else value
+        resource.setrlimit(getattr(resource, name), (value, end))
 
 
 def _address_space():
@@ -136,8 +157,9 @@ def _tasks():
     return count
 
 
-def tried(settings):
-    """Names of what is closed to this process, which ends afterwards."""
+def tried(protections, settings, parent):
+    """Names of what is closed to a process under these protections, which ends afterwards."""
+    restrict(protections, settings, parent)
     outside = Path(settings["folder"]).parent / "outside"
     attempts = {
         "files": (lambda: open(__file__).close(), lambda: outside.touch()),

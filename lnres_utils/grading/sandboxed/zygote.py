@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -32,11 +33,13 @@ NAME = "lnres_utils"
 HOLLOW = (NAME, *(f"{NAME}.{room}" for room in (
     "checking", "drives", "grading", "grading.sandboxed")))
 
+PROBE_SECONDS = 60
+
 
 def main():
     options, parent, start = _options(), os.getppid(), time.perf_counter()
     student = prepare(options)
-    ready = {"ready": _tried(student, options.scratch),
+    ready = {"ready": _closed(student.protections, options.scratch),
              "boot": round(time.perf_counter() - start, 3)}
     sockets = [socket.socket(fileno=number) for number in options.descriptors]
     if options.once:
@@ -72,16 +75,18 @@ def prepare(options):
     drives = {room.name: importlib.import_module(f"{NAME}.drives.{room.name}") for room in rooms}
     from lnres_utils.grading.sandboxed import lockdown, running, shim
 
-    protections = lockdown.found(PACKAGE, options.scratch, options.without)
     shim.furnish(sys.modules[NAME])
-    student = running.warmed(drives, protections)
+    student = running.warmed(drives)
     _close()
     sys.argv = [""]
     sys.dont_write_bytecode = True
     tasks = Path("/proc/self/task")
     if tasks.exists() and len(list(tasks.iterdir())) > 1:
         sys.exit("zygote: an import has started a thread; one was expected")
-    lockdown.enter(protections)
+    found = lockdown.found(PACKAGE, options.scratch, options.without)
+    refused = _probed(found, options.scratch, lockdown.failing)
+    student.protections = replace(found, **dict.fromkeys(refused, False))
+    lockdown.enter(student.protections)
     gc.collect()
     gc.freeze()
     return student
@@ -131,23 +136,33 @@ def _is_project(folder):
     return Path(folder).resolve() == PACKAGE.parent and not folder.endswith("-packages")
 
 
-def _tried(student, scratch):
-    """Try the protections in a child that does nothing else; what they close, in plain words."""
+def _closed(protections, scratch):
+    """What the protections close, in plain words: it is tried, not believed."""
+    from lnres_utils.grading.sandboxed import lockdown
+
+    return lockdown.described(protections, _probed(protections, scratch, lockdown.tried))
+
+
+def _probed(protections, scratch, look):
+    """What a function of ``lockdown`` finds in a child that does nothing else."""
     from lnres_utils.grading.sandboxed import lockdown, running, wire
 
-    closed = []
-    if lockdown.LINUX:
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            settings = {"folder": folder, "memory": lockdown.PROBE_MEMORY, "seconds": 10,
-                        "file_bytes": 1 << 20}
-            ours, theirs = socket.socketpair()
-            pid = _forked(lambda: running.probe(theirs, student.protections, settings))
-            theirs.close()
-            with contextlib.suppress(wire.Closed):
-                closed = wire.Channel(ours).receive(wait=60)["closed"]
+    if not lockdown.LINUX:
+        return []
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        settings = {"folder": folder, "memory": lockdown.PROBE_MEMORY, "seconds": 10,
+                    "file_bytes": 1 << 20}
+        parent, (ours, theirs) = os.getpid(), socket.socketpair()
+        pid = _forked(lambda: running.probe(theirs, lambda: look(protections, settings, parent),
+                                            folder))
+        theirs.close()
+        try:
+            return wire.Channel(ours).receive(PROBE_SECONDS)["found"]
+        except wire.Closed:
+            return []
+        finally:
             ours.close()
             os.waitpid(pid, 0)
-    return lockdown.described(student.protections, closed)
 
 
 def _serve(student, controls, ready):
