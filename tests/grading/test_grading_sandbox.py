@@ -507,7 +507,6 @@ REFUSED = """
 import os, struct, sys
 from lnres_utils.grading.sandboxed import seccomp
 from lnres_utils.grading.sandboxed.kernel import call
-old = seccomp.DENIED, seccomp.DENIED_IF, seccomp.ALLOWED_IF
 seccomp.DENIED = {"seccomp": seccomp.DENIED["seccomp"]}
 numbers, index, _ = seccomp.DENIED_IF["prctl"]
 seccomp.DENIED_IF = {"prctl": (numbers, index, (seccomp.PR_SET_SECCOMP,))}
