@@ -19,6 +19,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MODELS := $(VENV)/.installed-models
+NBGRADER := _build/nbgrader
 BUILD := $(if $(filter 0,$(SOLUTIONS)),_build/without-solutions,_build/with-solutions)
 HTML := $(BUILD)/_build/html
 
@@ -70,16 +71,29 @@ book: $(STAMP) ## build the book and print the page to open
 test: lint ## both strict books, unit tests, every notebook run again and compared, fresh exercises
 	$(MAKE) book SOLUTIONS=1
 	$(MAKE) book SOLUTIONS=0
-# Two folders have their own targets: one needs Chromium, the other public libraries. loadfile: the
-# tests of one file share what is costly to make. LNRES_BUILT: the two books of above are looked at,
-# not built again.
+# Three folders have their own targets: one needs Chromium, one public libraries, one much time.
+# loadfile: the tests of one file share what is costly to make. LNRES_BUILT: the two books of above
+# are looked at, not built again.
 	LNRES_BUILT=$(abspath _build) $(BIN)/pytest tests --ignore=tests/browser --ignore=tests/models \
-	  -n 2 --dist loadfile
+	  --ignore=tests/slow -n 2 --dist loadfile
 # loadfile again: the cells of a notebook need the ones before them.
 	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
 	$(BIN)/python -m lnres_utils.authoring check
 
-test-slow: robust ## the tests that take longest
+# It grades with the course's own checks, so it has the course and its pins in its environment. Not
+# in .venv: it adds its panels to JupyterLab.
+$(NBGRADER)/.installed: requirements.txt tests/slow/requirements-nbgrader.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(NBGRADER)
+ifneq ($(TORCH_INDEX),)
+	$(NBGRADER)/bin/pip install --index-url $(TORCH_INDEX) "$$(grep '^torch==' requirements.txt)"
+endif
+	$(NBGRADER)/bin/pip install --quiet -c requirements.txt -r tests/slow/requirements-nbgrader.txt \
+	  numpy torch
+	$(NBGRADER)/bin/pip install --quiet --no-deps -e .
+	touch $@
+
+test-slow: robust $(NBGRADER)/.installed ## the tests that take longest
+	LNRES_NBGRADER=$(abspath $(NBGRADER))/bin $(BIN)/pytest tests/slow -n 2 --dist loadfile
 
 # --no-deps: the list is complete, and so no pin of requirements.txt can move.
 $(MODELS): $(STAMP) tests/models/requirements.txt
