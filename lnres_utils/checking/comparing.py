@@ -7,8 +7,24 @@ SINGLE, HALF = 100, 2000  # times the tolerance: 2 units in the last place of fl
 
 def same(outputs, given, expected):
     """Whether every output agrees, each by its own rule."""
-    return all(disagreement(outputs[name], given.get(name), expected[name]) is None
-               for name in expected)
+    return all(_agrees(outputs[name], given.get(name), expected[name]) for name in expected)
+
+
+def _agrees(output, given, expected):
+    if _of_another_form(output, given, expected):
+        return False
+    if isinstance(expected, str):
+        return True
+    given, expected = np.asarray(given), np.asarray(expected)
+    return not _differs_at_once(output, given, expected) and agreeing(output, given, expected).all()
+
+
+def _differs_at_once(output, given, expected):
+    """Whether the first numbers tell already: most of a thousand mistakes are ruled out by them."""
+    if output.compare != "close" or expected.size == 0 or expected.dtype.itemsize < 4:
+        return False
+    first, other = float(given.item(0)), float(expected.item(0))
+    return abs(first - other) > 2 * SINGLE * output.tolerance * (1 + abs(other))
 
 
 def disagreement(output, given, expected):
@@ -19,6 +35,19 @@ def disagreement(output, given, expected):
     output : Output, the rule
     given, expected : arrays or strings
     """
+    phrase = _of_another_form(output, given, expected)
+    if phrase or isinstance(expected, str):
+        return phrase
+    given, expected = np.asarray(given), np.asarray(expected)
+    if agreeing(output, given, expected).all():
+        return None
+    if np.isnan(given).any() and not np.isnan(expected).any():
+        return "has NaN"
+    return "has wrong values"
+
+
+def _of_another_form(output, given, expected):
+    """A phrase where no number needs to be looked at, else None."""
     if given is None:
         return "is missing"
     if isinstance(expected, str) or isinstance(given, str):
@@ -28,12 +57,7 @@ def disagreement(output, given, expected):
         return f"has shape {given.shape}; {expected.shape} was expected"
     if output.dtype and given.dtype != expected.dtype:
         return f"has dtype {given.dtype}; {expected.dtype} was expected"
-    wrong = ~agreeing(output, given, expected)
-    if not wrong.any():
-        return None
-    if np.isnan(given).any() and not np.isnan(expected).any():
-        return "has NaN"
-    return "has wrong values"
+    return None
 
 
 def agreeing(output, given, expected):
@@ -53,7 +77,6 @@ def _close(given, expected, tolerance):
     """``np.isclose`` with equal NaNs, at a fifth of its time: it is asked thousands of times."""
     if expected.dtype.kind != "f":
         expected = expected.astype(float)
-    with np.errstate(all="ignore"):
-        near = np.abs(given - expected) <= tolerance * (1 + np.abs(expected))
+    near = np.abs(given - expected) <= tolerance * (1 + np.abs(expected))
     both_nan = (given != given) & (expected != expected)
     return near & np.isfinite(expected) | (given == expected) | both_nan

@@ -1,16 +1,19 @@
 """Where the source of a notebook names what an exercise forbids: a note, never a verdict."""
 
 import ast
+import re
 from functools import cached_property
 
 from lnres_utils.grading.sources import parsed
 
+WORD = re.compile(r"\w+")
+DEFINED = re.compile(r"(?m)^(?:async +)?(?:def|class) +(\w+)")
 PRELUDE = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional",
            "lnres_utils": "lnres_utils"}  # what is imported for every notebook
 
 
 class Names:
-    """What the cells of a notebook name; they are parsed when somebody asks for the first time.
+    """What the cells of a notebook name; few of them need to be parsed.
 
     Parameters
     ----------
@@ -21,15 +24,12 @@ class Names:
         self._sources = sources
 
     @cached_property
-    def _trees(self):
-        return [parsed(source) or ast.Module([], []) for source in self._sources]
-
-    @cached_property
     def _meant(self):
         """{name in the notebook: dotted name} of all that is imported anywhere."""
         meant = dict(PRELUDE)
-        for tree in self._trees:
-            meant |= _imported(tree)
+        for source in self._sources:
+            if "import" in source:
+                meant |= _imported(_tree(source))
         return meant
 
     def forbidden(self, index, forbid):
@@ -44,22 +44,31 @@ class Names:
         -------
         list of str; names are followed as far as the imports of the notebook tell.
         """
-        possible = [each for each in forbid if any(_may_name(source, each)
-                                                   for source in self._sources)]
+        used = set(WORD.findall(self._sources[index]))
+        told = [source for place, source in enumerate(self._sources)
+                if place == index or not used.isdisjoint(DEFINED.findall(source))]
+        meant = [self._meant[word] for word in used & self._meant.keys()]
+        possible = [each for each in forbid if any(_may_name(source, each) for source in told)
+                    or any(_is_below(name, each) for name in meant)]
         if not possible:
             return []
-        used = _words(self._trees[index])
-        told = [tree for place, tree in enumerate(self._trees)
-                if place == index or _defined(tree) & used]
-        names = {name for tree in told for name in _dotted(tree, self._meant)}
+        names = {name for source in told for name in _dotted(_tree(source), self._meant)}
         return [each for each in possible
-                if any(f"{name}.".startswith(f"{each}.") for name in names)]
+                if any(_is_below(name, each) for name in names)]
+
+
+def _is_below(name, above):
+    return f"{name}.".startswith(f"{above}.")
 
 
 def _may_name(source, name):
     """Whether a look at the syntax tree is worth its time."""
     last = name.rpartition(".")[2]
     return last in source and (f".{last}" in source or "import" in source)
+
+
+def _tree(source):
+    return parsed(source) or ast.Module([], [])
 
 
 def _imported(tree):
@@ -74,15 +83,6 @@ def _imported(tree):
             for each in node.names:
                 found[each.asname or each.name] = f"{node.module}.{each.name}"
     return found
-
-
-def _words(tree):
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def _defined(tree):
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {node.name for node in tree.body if isinstance(node, kinds)}
 
 
 def _dotted(tree, meant):

@@ -7,6 +7,7 @@ takes its function or class from there.
 import functools
 from pathlib import Path
 
+import numpy as np
 from answers import (
     before_and_after,
     bug_hunt,
@@ -30,6 +31,8 @@ from grading.runs import marker
 
 import lnres_utils
 from lnres_utils import specs
+from lnres_utils.checking import judge
+from lnres_utils.grading.judging import drawn
 from lnres_utils.grading.model import Cell, Notebook
 from lnres_utils.specs import before_and_after as before_and_after_spec
 from lnres_utils.specs import probe_choices
@@ -125,15 +128,21 @@ def _hunted():
 
 
 def differences(chapter, seed=5):
-    """How many answers were graded, and where that differs from what ``check`` says."""
+    """How many answers were graded, and where that differs from what ``check`` says.
+
+    Outcome and points are those of ``check``; the names of mistakes are those that the same judge
+    gives on the same inputs, since a few can be told apart on some inputs only.
+    """
     count, found = 0, []
     with marker(seed) as mark:
         for notebook, answers in notebooks(chapter):
             for graded in mark(notebook, tuple(answers)):
                 count += 1
                 where, answer = answers[graded.exercise]
+                spec, rng = specs.get(graded.exercise), np.random.default_rng(0)
+                same = judge(spec, answer, rng, drawn(graded.exercise, seed).cases)
                 report = checked(graded.exercise, answer)
-                expected = report.outcome, report.points, [each.id for each in report.mistakes]
+                expected = report.outcome, report.points, [each.id for each in same.mistakes]
                 mistakes = [each["id"] for each in graded.public["mistakes"]]
                 if (graded.outcome, graded.points, mistakes) != expected:
                     found.append((where, graded.outcome, graded.points, mistakes, expected))

@@ -1,18 +1,36 @@
 """Runs of the grader as the tests need them: notebooks in, results out."""
 
 import contextlib
+import os
+import pickle
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import torch
 
 from lnres_utils.grading.children import Child, Forks, Zygote
+from lnres_utils.grading.gradebook import gradebook
 from lnres_utils.grading.grading import grade, results
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Source, Submission
 
 LIMITS = Limits()
+PATIENT = Limits(seconds=60)
 QUICK = Limits(seconds=0.5, memory=256 << 20)  # an endless loop costs half a second a try
+SCRIPT = """
+import pickle, sys
+from pathlib import Path
+from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.grading import grade
+submissions, limits = pickle.load(open(sys.argv[1], "rb"))
+try:
+    grade(submissions, Path(sys.argv[2]), seed=1, workers=2, limits=limits)
+except GradingError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+print(len({"matplotlib", "nbformat", "IPython"} & set(sys.modules)))
+"""
 
 
 def submissions(folder: Path, notebooks):
@@ -57,3 +75,18 @@ def marker(seed=1, limits=LIMITS):
 
         yield mark
         zygote.close()
+
+
+def book(folder):
+    """The gradebook of the run in ``folder``."""
+    return "".join(gradebook(results(folder / "grades")))
+
+
+def start(folder, notebooks, limits=PATIENT):
+    """A grader in a process of its own, and in a session of its own."""
+    made = submissions(folder / "submitted", notebooks)
+    (folder / "about").write_bytes(pickle.dumps((made, limits)))
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder / "about"), str(folder / "grades")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"TMPDIR": str(folder)})

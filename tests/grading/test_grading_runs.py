@@ -3,10 +3,8 @@
 import functools
 import json
 import os
-import pickle
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,35 +12,18 @@ from pathlib import Path
 import psutil
 import pytest
 from grading import classroom, hazards
-from grading.runs import QUICK, graded, scores, submissions
+from grading.runs import QUICK, book, graded, scores, start, submissions
 
 from lnres_utils.grading import children, grading, storing
 from lnres_utils.grading.errors import GradingError, Interrupted
-from lnres_utils.grading.gradebook import gradebook
 from lnres_utils.grading.grading import grade, results
-from lnres_utils.grading.model import Limits, Source, Submission
+from lnres_utils.grading.model import Source, Submission
 from lnres_utils.grading.pool import Pool
 
 CHAPTER = "feature-axis"
 RIGHT = classroom.solutions(CHAPTER)
 SOLVED, UNSOLVED = classroom.solved(CHAPTER), classroom.unsolved(CHAPTER)
 FEW = {"ada": SOLVED, "ben": UNSOLVED}
-SCRIPT = """
-import pickle, sys
-from pathlib import Path
-from lnres_utils.grading.errors import GradingError
-from lnres_utils.grading.grading import grade
-submissions, limits = pickle.load(open(sys.argv[1], "rb"))
-try:
-    grade(submissions, Path(sys.argv[2]), seed=1, workers=2, limits=limits)
-except GradingError as error:
-    sys.exit(f"{type(error).__name__}: {error}")
-print(len({"matplotlib", "nbformat", "IPython"} & set(sys.modules)))
-"""
-
-
-def book(folder):
-    return "".join(gradebook(results(folder / "grades")))
 
 
 @pytest.fixture(scope="module")
@@ -243,16 +224,6 @@ def test_a_submission_at_which_workers_die_has_a_reason_and_the_others_a_score(
 # A grader that is stopped.
 
 
-def start(tmp_path, notebooks):
-    """A grader in a process of its own."""
-    made = submissions(tmp_path / "in", notebooks)
-    (tmp_path / "about").write_bytes(pickle.dumps((made, Limits(seconds=60))))
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(tmp_path / "about"), str(tmp_path / "grades")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env=os.environ | {"TMPDIR": str(tmp_path)})
-
-
 def hanging(tmp_path):
     """A grader with results, whose workers are at notebooks without an end; and its processes."""
     loop = classroom.notebook(CHAPTER, {"standardize": hazards.LOOP})
@@ -292,5 +263,5 @@ def test_a_killed_grader_takes_all_its_processes_with_it(tmp_path):
     assert psutil.wait_procs(team, timeout=20)[1] == []
     with storing.locked(tmp_path / "grades"):  # and the folder is free again
         pass
-    shutil.rmtree(tmp_path / "in")
+    shutil.rmtree(tmp_path / "submitted")
     assert len(json.loads((tmp_path / "grades/run.json").read_text())["submissions"]) == 4
