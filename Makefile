@@ -80,16 +80,15 @@ test: lint ## both strict books, unit tests, every notebook run again and compar
 	$(BIN)/pytest --nbval chapters solutions exercises -n 2 --dist loadfile
 	$(BIN)/python -m lnres_utils.authoring check
 
-# It grades with the course's own checks, so it has the course and its pins in its environment. Not
-# in .venv: it adds its panels to JupyterLab.
+# nbgrader runs the checks of the course: its environment has the course, at the same pins (-c). It
+# is not .venv, since nbgrader adds its panels to JupyterLab.
 $(NBGRADER)/.installed: requirements.txt tests/slow/requirements-nbgrader.txt pyproject.toml
 	$(PYTHON) -m venv --clear $(NBGRADER)
 ifneq ($(TORCH_INDEX),)
 	$(NBGRADER)/bin/pip install --index-url $(TORCH_INDEX) "$$(grep '^torch==' requirements.txt)"
 endif
 	$(NBGRADER)/bin/pip install --quiet -c requirements.txt -r tests/slow/requirements-nbgrader.txt \
-	  numpy torch
-	$(NBGRADER)/bin/pip install --quiet --no-deps -e .
+	  -e '.[lessons]'
 	touch $@
 
 test-slow: robust $(NBGRADER)/.installed ## the tests that take longest

@@ -58,8 +58,7 @@ def environment(tool, torch_index):
     pip = [programs / "pip", "install", "--quiet", "-c", ROOT / "requirements.txt"]
     if torch_index:
         _install([*pip, "--index-url", torch_index, "torch"], tool)
-    _install([*pip, "torch", "numpy", *PINS[tool]], tool)
-    _install([programs / "pip", "install", "--quiet", "--no-deps", "-e", ROOT], tool)
+    _install([*pip, *PINS[tool], "-e", f"{ROOT}[lessons]"], tool)
     stamp.write_text(wanted)
     return programs
 

@@ -35,7 +35,7 @@ def costs(counts, worker_counts):
     for count in counts:
         write_class(base / f"class-{count}", count)
     runs = list(itertools.product([1, *counts], worker_counts))
-    for count, workers in tqdm(runs, desc="grading", unit="run"):
+    for count, workers in tqdm(runs, desc="grading", unit="run", disable=None):
         command = lnres_grade(base / f"class-{count}", base / "grades", workers)
         found[count, workers] = measure([command])
     return found

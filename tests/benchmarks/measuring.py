@@ -38,7 +38,8 @@ class Cost:
 def measure(commands, env=None, folder=None, label=""):
     """Run commands, one after the other, and return their Cost as one."""
     before, start, peak = _cpu_of_children(), time.perf_counter(), 0.0
-    for command in tqdm(commands, desc=label, disable=len(commands) < 2, leave=False, unit=""):
+    for command in tqdm(commands, desc=label, leave=False, unit="",
+                        disable=None if len(commands) > 1 else True):
         peak = max(peak, _run(command, {**os.environ, **ONE_THREAD, **(env or {})}, folder))
     return Cost(time.perf_counter() - start, _cpu_of_children() - before, peak)
 
@@ -104,7 +105,7 @@ def write_class(folder, count, seed=0):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     members = list(classroom.members(CHAPTER, count, seed))
-    for member in tqdm(members, desc="writing the class", leave=False, unit=""):
+    for member in tqdm(members, desc="writing the class", leave=False, unit="", disable=None):
         (folder / f"{member.student}.ipynb").write_bytes(member.notebook)
     return members
 
