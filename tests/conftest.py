@@ -1,15 +1,33 @@
 """What the tests of the checks share: the exercises, their hypotheses, and outputs to compare."""
 
+import random
 import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from lnres_utils import specs
 from lnres_utils.checking import Case, judge, run_case, seed_of
 from lnres_utils.checking.comparing import same
 from lnres_utils.checking.diagnosing import hypothesis
+
+
+def pytest_collectstart(collector):
+    _seed()  # files also build their modules when they are read
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    _seed()
+
+
+def _seed():
+    """What a test draws does not depend on the tests before it, nor on who runs them."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(params=list(specs.exercises))

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import time
 
 import numpy as np
 import pytest
@@ -279,9 +278,7 @@ def test_a_million_printed_characters_are_counted_and_cut():
             print("a" * 999)
         return x
 
-    start = time.perf_counter()
     report = checked("layer_norm", layer_norm)
-    assert time.perf_counter() - start < 20
     assert report.printed_length == 1_000_000
     assert len(report.printed) <= 2000
     assert len(report.text) < 4000 and "printed 1000000 characters" in report.text
