@@ -274,3 +274,7 @@ def _umask():
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+if __name__ == "__main__":
+    main()

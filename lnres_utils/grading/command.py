@@ -51,6 +51,7 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
     \b
     In the folder --out:
       gradebook.csv           a row for each student and exercise
+      totals.csv              a row for each submission
       class.html              scores, and which mistakes the class made; no names
       feedback/STUDENT.html   a page for each student
       results.jsonl           everything, a line for each submission
@@ -75,6 +76,10 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
                                "--canvas or --moodle names; name one")
     try:
         checked_address(book)  # before the work, not after it
+        publishing.examine(canvas, moodle, **table)
+        if out.resolve() == submissions.resolve():
+            raise GradingError(f"--out is {str(out)!r}, where the submissions lie; name another "
+                               "folder")
         summary = run(collect(submissions, pattern), out, chapter=chapter, seed=seed,
                       workers=workers, strict=strict, watch=_bar("grading"),
                       limits=Limits(seconds=seconds, memory=memory << 20))
@@ -109,6 +114,8 @@ def _tell(out, summary, filled):
     for name, chapter in chapters.items():
         _tell_chapter(name or "no chapter", chapter)
     _tell_lines("Without a score", [f"{who}: {why}" for who, why in summary.unscored])
+    _tell_lines("In an earlier run, but not among these submissions; their results are kept, and "
+                "the tables are without them", summary.gone)
     for path, notes in filled:
         _tell_lines(f"{path}", notes)
     closed = "; ".join(f"{what}: {how}" for what, how in summary.sandbox.items()
@@ -118,7 +125,8 @@ def _tell(out, summary, filled):
     _tell_lines("Closed to students' code", [closed or "nothing", *summary.notes])
     click.echo(f"{summary.graded} graded{kept}{stopped}; {summary.seconds:.1f} s, seed "
                f"{summary.seed}. Open {out / 'class.html'}; grades are in "
-               f"{out / 'gradebook.csv'}, {students} pages in {out / 'feedback'}")
+               f"{out / 'gradebook.csv'}, {_counted(students, 'page')} in "
+               f"{out / 'feedback'}")
 
 
 def _tell_chapter(name, chapter):
@@ -126,13 +134,17 @@ def _tell_chapter(name, chapter):
 
     from lnres_utils.grading.pages import OUTCOMES
 
-    rows = [[exercise, *(counts[outcome] or "" for outcome in OUTCOMES)]
+    rows = [[exercise, *(counts[outcome] for outcome in OUTCOMES)]
             for exercise, counts in chapter.outcomes.items()]
     mean = sum(points * many for points, many in chapter.points.items()) / chapter.submissions
-    click.echo(f"{name}: {chapter.submissions} submissions, on average {mean:.1f} of "
+    click.echo(f"{name}: {_counted(chapter.submissions, 'submission')}, on average {mean:.1f} of "
                f"{chapter.max_points} points")
     if rows:
         click.echo(tabulate(rows, headers=["exercise", *OUTCOMES], tablefmt="simple") + "\n")
+
+
+def _counted(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _tell_lines(title, lines):

@@ -48,7 +48,7 @@ class Line:
 def totals(results: Iterable[Result], chapter: str | None = None) -> list[Total]:
     """The totals of results that are sorted by student, of one chapter or of all."""
     if chapter is not None:
-        results = (result for result in results if result.chapter == chapter)
+        results = (result for result in results if result.chapter in (chapter, ""))
     return [_total(student, list(all_of_one))
             for student, all_of_one in groupby(results, key=lambda result: result.student)]
 
@@ -135,8 +135,10 @@ def _line(line, claims, overwrite, scale, mark):
         students = ", ".join(clean(total.student) for total in claims)
         return [], [f"not filled in: several submissions fit ({students})"]
     total, = claims
-    grade = _grade(total, line, scale)
     notes = [f"nothing could be graded: {clean(total.problem)}"] if total.problem else []
+    if notes and not total.points:
+        return [], [f"{notes[0]}; left as it is"]
+    grade = _grade(total, line, scale)
     if line.kept:
         return [], [*notes, f"{grade} not filled in: {line.kept}"]
     if there not in NO_GRADE and number(there) != grade:
@@ -144,7 +146,7 @@ def _line(line, claims, overwrite, scale, mark):
             return [], [*notes, f"{clean(there)} is there and kept; graded were {grade}"]
         notes.append(f"{clean(there)} is replaced by {grade}")
     texts = [] if number(there) == grade else [(line.grade, str(grade).replace(".", mark))]
-    if line.comment and total.comment and (overwrite or not line.comment.text.strip()):
+    if line.comment and total.comment and not line.comment.text.strip():  # the teacher's own stays
         texts.append((line.comment, total.comment))
     return texts, notes
 

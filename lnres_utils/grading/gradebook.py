@@ -16,6 +16,7 @@ from lnres_utils.grading.model import Graded, Result
 from lnres_utils.grading.texts import harmless
 
 COLUMNS = ("student", "exercise", "points", "max_points", "outcome", "reason", "mistakes")
+TOTALS = ("student", "id", "chapter", "points", "max_points", "late", "problem")
 NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
             "raw_score", "late_submission_penalty", "score", "max_score")
 PLACES = {name: place for place, name in enumerate(specs.exercises)}  # in the order of the course
@@ -30,6 +31,15 @@ def gradebook(results: Iterable[Result]) -> Iterator[str]:
             mistakes = "; ".join(each["id"] for each in graded.public.get("mistakes", ()))
             yield _line((student, graded.exercise, graded.points, graded.max_points,
                          graded.outcome, graded.reason, mistakes))
+
+
+def points(results: Iterable[Result]) -> Iterator[str]:
+    """The lines of ``totals.csv``: a row a submission."""
+    yield _line(TOTALS)
+    for result in results:
+        most = sum(each.max_points for each in every_exercise(result))
+        yield _line((result.student, result.learner_id, result.chapter, result.points, most,
+                     "late" if result.late else "", result.problem))
 
 
 def nbgrader(results: Iterable[Result]) -> Iterator[str]:

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from lnres_utils.grading import storing
 from lnres_utils.grading.children import Child, Spawns, Zygote, ZygoteGone, safe_fork
 from lnres_utils.grading.errors import GradingError, Interrupted
 from lnres_utils.grading.files import open_source
-from lnres_utils.grading.judging import drawn, unanswered, warm
+from lnres_utils.grading.judging import drawn, forbidden_in, unanswered, warm
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Notebook, Result, Submission
 from lnres_utils.grading.pool import TRIES, Pool
@@ -35,6 +36,7 @@ class Summary:
     graded, kept : int, how many results are new, and how many were there already
     unscored : pairs of a student and the reason why nothing could be graded
     failed : those students at whose submissions the grader itself failed
+    gone : students of an earlier run who are not among these; the tables are without them
     stopped : int, cells and calls that were ended
     sandbox : dict, what the zygote says is closed to a student's code
     """
@@ -43,6 +45,7 @@ class Summary:
     kept: int
     unscored: tuple[tuple[str, str], ...]
     failed: tuple[str, ...]
+    gone: tuple[str, ...]
     stopped: int
     seconds: float
     seed: int
@@ -97,7 +100,7 @@ class Job:
         names = specs.CHAPTERS.get(notebook.chapter, ())
         if notebook.problem:
             return self.unmarked(submission, notebook, notebook.problem)
-        forbid = sorted({each for name in names for each in specs.get(name).forbid})
+        forbid = forbidden_in(notebook.chapter)
 
         def start(allowance):
             return Child(starter, self.limits, allowance, self.scratch, forbid)
@@ -143,6 +146,7 @@ def grade(submissions: list[Submission], out: Path, *, chapter: str | None = Non
     if chapter is not None and chapter not in specs.CHAPTERS:
         raise GradingError(f"there is no chapter {chapter!r}; use one of "
                            f"{', '.join(specs.CHAPTERS)}")
+    submissions = _of_chapter(submissions, chapter)
     forks = (processes or ("fork" if safe_fork() else "spawn")) == "fork"
     count = max(1, min(workers or _processors(), len(submissions)))
     with storing.locked(out) as lock:
@@ -165,8 +169,25 @@ def grade(submissions: list[Submission], out: Path, *, chapter: str | None = Non
             elif zygote:
                 zygote.close()
             shutil.rmtree(scratch, ignore_errors=True)
-    return Summary(**tally, seconds=time.monotonic() - since, seed=seed, workers=count,
-                   sandbox=sandbox["ready"], notes=_notes(sandbox, forks))
+    return Summary(**tally, gone=storing.gone(out), seconds=time.monotonic() - since, seed=seed,
+                   workers=count, sandbox=sandbox["ready"], notes=_notes(sandbox, forks))
+
+
+def _of_chapter(submissions, chapter):
+    """Without the notebooks of other chapters, where a student also has one of this chapter."""
+    if chapter is None:
+        return submissions
+    by_student = defaultdict(list)
+    for each in submissions:
+        by_student[each.student].append(each)
+    return [each for of_one in by_student.values() for each in _one_of_chapter(of_one, chapter)]
+
+
+def _one_of_chapter(submissions, chapter):
+    if len(submissions) == 1:
+        return submissions
+    fitting = [each for each in submissions if _read(each.source)[1].chapter == chapter]
+    return fitting or submissions[:1]
 
 
 def _processors():

@@ -9,7 +9,7 @@ from lnres_utils.grading import storing, tables
 from lnres_utils.grading.class_page import class_page
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.feedback import feedback
-from lnres_utils.grading.gradebook import gradebook, nbgrader
+from lnres_utils.grading.gradebook import gradebook, nbgrader, points
 from lnres_utils.grading.platforms import (
     fill_canvas,
     fill_moodle_gradebook,
@@ -46,6 +46,7 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
                       (json.dumps(asdict(result)) + "\n" for result in storing.results(out)))
         if for_nbgrader:
             storing.write(out / "nbgrader.csv", nbgrader(storing.results(out)))
+        storing.write(out / "totals.csv", points(storing.results(out)))
         storing.write(out / "gradebook.csv", gradebook(storing.results(out)))
     except OSError as error:
         raise storing.cannot_write(out, error) from None
@@ -64,14 +65,13 @@ def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
     -------
     list of (path of the copy, notes for the teacher)
     """
-    chapters = {result.chapter for result in storing.results(out)} if canvas or moodle else set()
+    tables_given = [(path, filler) for path, filler in _fillers(canvas, moodle) if path]
+    chapters = {result.chapter for result in storing.results(out)} - {""} if tables_given else ()
     if len(chapters) > 1 and chapter is None:
         raise GradingError(f"The results are of {len(chapters)} chapters, and a column holds one: "
                            f"add --chapter with one of {', '.join(sorted(chapters))}.")
     written = []
-    for path, filler in ((canvas, fill_canvas), (moodle, _moodle_filler(moodle))):
-        if path is None:
-            continue
+    for path, filler in tables_given:
         filled, notes = filler(_bytes(path), totals(storing.results(out), chapter), **settings)
         copy = out / f"filled-{path.name}"
         try:
@@ -82,17 +82,25 @@ def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
     return written
 
 
-def _moodle_filler(path):
-    """For an assignment's worksheet, or for the grades of a course."""
-    def filler(export, found, column=None, **settings):
-        if "Identifier" in tables.read(export, (), "a Moodle table").header:
-            if column is not None:
-                raise GradingError(f"--column is {column!r}; a Moodle grading worksheet has one "
-                                   "column for grades. Leave --column out.")
-            return fill_moodle_worksheet(export, found, comments=True, **settings)
-        return fill_moodle_gradebook(export, found, column, **settings)
+def examine(canvas=None, moodle=None, **settings):
+    """Raise, before anything is graded, what is wrong with the tables; compare ``fill``."""
+    for path, filler in _fillers(canvas, moodle):
+        if path:
+            filler(_bytes(path), [], **settings)
 
-    return filler
+
+def _fillers(canvas, moodle):
+    return (canvas, fill_canvas), (moodle, _fill_moodle)
+
+
+def _fill_moodle(export, found, column=None, **settings):
+    """An assignment's worksheet, or the grades of a course."""
+    if "Identifier" in tables.read(export, (), "a Moodle table").header:
+        if column is not None:
+            raise GradingError(f"--column is {column!r}; a Moodle grading worksheet has one "
+                               "column for grades. Leave --column out.")
+        return fill_moodle_worksheet(export, found, comments=True, **settings)
+    return fill_moodle_gradebook(export, found, column, **settings)
 
 
 def _bytes(path):

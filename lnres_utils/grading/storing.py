@@ -117,6 +117,15 @@ def _read_run(out):
                        "another folder with --out")
 
 
+def gone(out: Path) -> tuple[str, ...]:
+    """Students whose results are kept, but who are not among the submissions of the last run."""
+    listed = _read_run(out).get("submissions", ())
+    others = {path.stem for path in (out / RESULTS).glob("*.json")} - set(listed)
+    found = filter(None, (stored(out, name) for name in others))
+    students = {result.student for result in found}
+    return tuple(sorted(students - {result.student for result in results(out)} if students else ()))
+
+
 def in_order(submissions):
     """Sorted by student, then assignment."""
     return sorted(submissions, key=lambda each: (each.student, each.assignment))

@@ -310,7 +310,8 @@ def test_totals_of_one_chapter_or_of_all():
         "ada", 16, 20, "7", "layer_norm: right, 10 of 10; axis_norm: wrong, 6 of 10")]
 
 
-def test_one_that_could_not_be_read_gets_no_points_and_a_note():
+def test_one_that_could_not_be_read_is_left_as_it_is_and_noted():
     text, notes = filled(CANVAS, total("ada", 0, problem="This is no notebook."))
-    assert '""hi""",0.00,8' in text
-    assert "Lovelace, Ada: nothing could be graded: This is no notebook." in notes
+    assert text == filled(CANVAS)[0]
+    assert ("Lovelace, Ada: nothing could be graded: This is no notebook.; left as it is"
+            in notes)
