@@ -179,7 +179,11 @@ class Child:
         self.limits, self.allowance = limits, allowance
         self.gone = False
         self._starter = starter
-        self.folder = tempfile.mkdtemp(dir=scratch)
+        try:
+            self.folder = tempfile.mkdtemp(dir=scratch)
+        except OSError as error:
+            raise GradingError(f"{scratch!r} cannot be written: {error.strerror}; set TMPDIR to a "
+                               "folder with space") from None
         mine, end = socket.socketpair()
         settings = {"folder": self.folder, "memory": limits.memory, "forbid": list(forbid),
                     "file_bytes": limits.file_bytes, "seconds": int(allowance) + 5}

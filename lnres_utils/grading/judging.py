@@ -154,6 +154,12 @@ def _failure(exercise, told):
                    told.get("not_attempted") is True, public)
 
 
+def forbidden_in(chapter):
+    """All that some exercise of a chapter forbids; it has to be known before the first cell."""
+    names = specs.CHAPTERS.get(chapter, ())
+    return sorted({each for name in names for each in specs.get(name).forbid})
+
+
 def forbidden(exercise, message):
     """What is said of a call that the exercise forbids; ``message`` begins with what was called."""
     called = next((name for name in (*exercise.forbid, *ALWAYS)

@@ -13,6 +13,7 @@ import torch
 from lnres_utils.grading.children import Child, Forks, Zygote
 from lnres_utils.grading.gradebook import gradebook
 from lnres_utils.grading.grading import grade, results
+from lnres_utils.grading.judging import forbidden_in
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Source, Submission
 
@@ -70,7 +71,7 @@ def marker(seed=1, limits=LIMITS):
 
         def mark(notebook, names):
             marking = Marking(notebook, names, limits, seed, lambda allowance: Child(
-                forks, limits, allowance, scratch))
+                forks, limits, allowance, scratch, forbidden_in(notebook.chapter)))
             return marking.mark()
 
         yield mark

@@ -10,7 +10,6 @@ from lnres_utils import specs
 TARGETS = {"before-and-after": "concepts_after", "residual-path": "ResidualBlock",
            "pre-and-post-norm": "norm_order", "rmsnorm": "qk_norm",
            "practical-checks": "leaks_future", "bug-hunt": "TinyTransformer"}
-FREE = ("forged frames", "busy thread")  # may cost their own notebook more than one answer
 
 
 def test_every_chapter_has_a_target():
@@ -51,7 +50,7 @@ def test_neighbors_and_other_answers_keep_their_scores(trial):
     assert scores(results["aa-neighbor"]) == scores(results["zz-neighbor"]) == full
     kept = {name: score for name, score in full.items() if name != target}
     assert {student: others(result, target) for student, result in results.items()
-            if student not in FREE and others(result, target) != kept} == {}
+            if student not in hazards.CHEATS and others(result, target) != kept} == {}
 
 
 def test_what_stands_below_an_answer_costs_nothing(trial):
@@ -72,11 +71,13 @@ def test_what_ends_or_breaks_an_answer_is_told(trial):
 
 def test_what_breaks_nothing_costs_nothing(trial):
     target, full, results = trial
-    for name in hazards.HARMLESS:
+    for name in hazards.HARMLESS.keys() - {"seeds"}:  # dropout that always draws the same is wrong
         assert scores(results[f"{name}, inside"])[target] == full[target], name
 
 
 def test_cheats_and_tricks_are_worth_nothing(trial):
-    target, _, results = trial
+    target, full, results = trial
+    most = sum(points for _, points in full.values()) - full[target][1]
     for name in hazards.CHEATS | hazards.TRICKS:
         assert of(results[name], target).points == 0, name
+        assert results[name].points <= most, name  # a cheat may break its own other answers
