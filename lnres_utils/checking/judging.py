@@ -194,7 +194,8 @@ def _reason(exercise, failing, broke, judged, good):
                        if run.failure and run.failure.not_attempted)
         return f"{exercise.name} is not finished: {', '.join(dict.fromkeys(open_groups))}."
     if failure.wrong_kind:
-        return f"{exercise.name}: {failure.message}" + ("" if failure.message[-1] in "?." else ".")
+        end = "" if failure.message.endswith(("?", ".")) else "."
+        return f"{exercise.name}: {failure.message}{end}"
     return _raised_line(exercise, broke, judged)
 
 

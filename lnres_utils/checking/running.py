@@ -1,16 +1,17 @@
 """Call an answer on one case and bring back arrays, or say in plain words what went wrong."""
 
 import contextlib
-import copy
 import inspect
 import io
 import linecache
 import sys
 import sysconfig
 import traceback
+from copy import deepcopy  # by name, also below: an answer may replace it in its module
 from pathlib import Path
 
 import numpy as np
+from numpy import array_equal
 
 from lnres_utils.checking.isolation import isolated
 from lnres_utils.checking.model import Failure, Run
@@ -28,7 +29,7 @@ def run_case(exercise, answer, case):
     -------
     Run; whatever the answer raises ends up in it, except KeyboardInterrupt.
     """
-    inputs = copy.deepcopy(dict(case.inputs))
+    inputs = deepcopy(dict(case.inputs))
     printed = _BoundedText()
     outputs = failure = None
     try:
@@ -173,7 +174,7 @@ def _changed(before, after):
 
 def _identical(a, b):
     same_form = a.shape == b.shape and a.dtype == b.dtype
-    return same_form and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return same_form and array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 class _BoundedText(io.TextIOBase):

@@ -1,6 +1,7 @@
 """Black boxes: a learner's detector calls them; what is inside stays with whoever grades."""
 
 import copy
+import math
 import weakref
 from dataclasses import dataclass, replace
 
@@ -144,6 +145,7 @@ class NormBox(_Counted):
         """The layer norm of x, (..., D), with gain and bias (D,), as the box computes it."""
         arrays = [_numbers(name, value)
                   for name, value in (("x", x), ("gamma", gamma), ("beta", beta))]
+        _bounded(arrays)
         self._spend()
         try:
             y, left = self._ask(*arrays, float(eps))
@@ -160,6 +162,17 @@ class NormBox(_Counted):
 
     def __repr__(self):
         return "a norm"
+
+
+def _bounded(arrays):
+    """Shapes that stretch one another must not give more numbers than one call may have."""
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        return  # for the norm to refuse
+    if math.prod(shape) > LIMIT:
+        raise ValueError(f"x, gamma and beta together have the shape {shape}; at most {LIMIT:,} "
+                         "numbers are allowed")
 
 
 def _numbers(name, value):

@@ -1,7 +1,7 @@
 """The worker's side of a student's process: start it, hear it, end it when its time is over."""
 
+import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import psutil
 
+from lnres_utils.grading import folders
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.sandboxed import starting
 from lnres_utils.grading.sandboxed.wire import Channel, Closed, Late, Malformed, encode
 
 BOOT = 120.0  # seconds that a program of ours may take to start on a slow disk
 LOOK = 0.2  # seconds between two looks at what a process uses
-FOLDER_BYTES, FOLDER_FILES = 64 << 20, 4000  # what a process may leave in its folder
 NOT_STARTED = "The process that runs answers did not start: "
 OUT_OF_TIME = 24  # the signal at the end of all seconds
 # Who took less than this share of its seconds waits; who took more gets so many times the patience.
@@ -192,7 +192,7 @@ class Child:
         self._channel = Channel(mine)
         self._process = psutil.Process(self.pid)
         self.ready = starter.begin(self._channel, settings)
-        self._looked = time.monotonic()
+        self._looked = self._started = time.monotonic()
         self._at_start = _seconds(self._process)
         self.begin()
 
@@ -238,13 +238,14 @@ class Child:
         seconds = _seconds(self._process)
         if seconds - self._used > self.limits.seconds:
             self._end("slow")
-        if seconds - self._at_start > self.allowance:
+        most = self.allowance * self.limits.patience  # by the clock
+        if seconds - self._at_start > self.allowance or self._looked - self._started > most:
             self._end("spent")
         waited = (self._looked - self._since) / (self.limits.patience * self.limits.seconds)
         idle = seconds - self._used < IDLE * self.limits.seconds
         if waited > (1 if idle else BUSY):  # where others take the processor, it may be busy
             self._end("waiting")
-        if _is_full(self.folder):
+        if folders.is_full(self.folder):
             self._end("full")
 
     def _end(self, why):
@@ -264,8 +265,8 @@ class Child:
                       "a crash, or a closed file that was not its own.",
             "deaf": "It does not hear what it is asked.",
             "flooded": "It wrote into the line on which its results are read.",
-            "full": f"It wrote more than {FOLDER_BYTES >> 20} MiB or {FOLDER_FILES:,} files, and "
-                    "was stopped.",
+            "full": f"It wrote more than {folders.MOST_BYTES >> 20} MiB or "
+                    f"{folders.MOST_FILES:,} files, and was stopped.",
         }[why]
 
     def close(self):
@@ -276,22 +277,6 @@ class Child:
         self._channel.close()
         status, seconds = self._starter.stop(self.pid)
         self.seconds = max(seconds - self._at_start, 0.0)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folders.remove(self.folder)
         return status
-
-
-def _is_full(folder):
-    """Whether there is more in a folder than there may be."""
-    count = size = 0
-    for where, folders, files in os.walk(folder):
-        count += len(folders) + len(files)
-        for name in files:
-            try:
-                size += os.lstat(os.path.join(where, name)).st_size
-            except OSError:
-                continue  # removed meanwhile
-            if size > FOLDER_BYTES:
-                return True
-        if count > FOLDER_FILES:
-            return True
-    return False

@@ -1,7 +1,7 @@
 """Grade submissions: each as it comes in a process of its own, its result kept at once."""
 
+import contextlib
 import os
-import shutil
 import tempfile
 import time
 from collections import defaultdict
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lnres_utils import specs
-from lnres_utils.grading import storing
+from lnres_utils.grading import folders, storing
 from lnres_utils.grading.children import Child, Spawns, Zygote, ZygoteGone, safe_fork
 from lnres_utils.grading.errors import GradingError, Interrupted
 from lnres_utils.grading.files import open_source
@@ -168,7 +168,8 @@ def grade(submissions: list[Submission], out: Path, *, chapter: str | None = Non
                 pool.close()
             elif zygote:
                 zygote.close()
-            shutil.rmtree(scratch, ignore_errors=True)
+            with contextlib.suppress(OSError):  # it must not keep results from being published
+                folders.remove(scratch)
     return Summary(**tally, gone=storing.gone(out), seconds=time.monotonic() - since, seed=seed,
                    workers=count, sandbox=sandbox["ready"], notes=_notes(sandbox, forks))
 

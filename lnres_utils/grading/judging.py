@@ -106,6 +106,7 @@ class Answering:
         except Exception as error:
             told = error.__context__ if isinstance(error, NormFailed) else error
             reply = encode({"raised": {"kind": type(told).__name__, "message": plain(str(told))}})
+            del told  # it leads to the frames of the box, and they to its arrays
         return reply, time.process_time() - since
 
     def _examined(self, message):

@@ -111,7 +111,7 @@ def _read_run(out):
             return run
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         pass
     raise GradingError(f"{str(out / RUN)!r} is not what `lnres grade` writes; remove it, or choose "
                        "another folder with --out")
@@ -158,7 +158,7 @@ def stored(out: Path, name: str) -> Result | None:
     """The result kept under a name; None if there is none, or it cannot be read."""
     try:
         return result_of((out / RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
@@ -168,8 +168,10 @@ def result_of(text: str) -> Result:
     told["exercises"] = tuple(Graded(**each | {"notes": tuple(each["notes"])})
                               for each in told["exercises"])
     told["notes"] = tuple(told["notes"])
-    if set(told) != {field.name for field in fields(Result)}:
-        raise ValueError("another version of a result")
+    whole = all(type(each.points) is type(each.max_points) is int and isinstance(each.public, dict)
+                and each.exercise in specs.exercises for each in told["exercises"])
+    if not whole or set(told) != {field.name for field in fields(Result)}:
+        raise ValueError("another version of a result, or a damaged one")
     return Result(**told)
 
 

@@ -10,4 +10,10 @@ NORMS = (
         "layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm",
         "native_layer_norm", "native_group_norm", "native_batch_norm")),
 )
-GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward", "torch.func.grad", "torch.func.vjp")
+GRADIENTS = (
+    "torch.autograd.grad",
+    "torch.autograd.backward",
+    "torch.autograd.forward_ad.make_dual",
+    *(f"torch.func.{name}" for name in (
+        "grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize")),
+)

@@ -74,6 +74,13 @@ for number in range(1000):
     with open(f"large-{number}", "wb") as file: file.write(bytes(10_000_000))
 while True: pass
 """
+DEEP_FOLDERS = """
+import os
+for _ in range(1400):
+    os.mkdir("a")
+    os.chdir("a")
+while True: pass
+"""
 
 # Ends the process or the time of an answer; the exercise is lost where it stands in the function,
 # and costs nothing below it.
@@ -87,6 +94,7 @@ FATAL = {
     "flooded channel": FLOODED,
     "many files": MANY_FILES,
     "large files": LARGE_FILES,
+    "deep folders": DEEP_FOLDERS,
 }
 # Raises an exception, which is all that comes of it.
 RAISING = {
@@ -200,6 +208,7 @@ CHEATS = {
 
 # What is returned in place of numbers; each is wrong.
 TRICKS = {
+    "a wrong kind without a text": "raise type('E', (Exception,), {'lnres_wrong_kind': True})",
     "object array": "return np.array([1.0, None, print], dtype=object)",
     "array of everything equal": """
     class Equal(np.ndarray):

@@ -43,6 +43,7 @@ def _refusing(name, function):
             raise Forbidden(name)
         return function(*args, **options)
 
+    del wrapper.__wrapped__
     return wrapper
 
 

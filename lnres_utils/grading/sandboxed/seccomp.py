@@ -71,9 +71,11 @@ ALLOWED_IF = {
     "sched_setattr": ((314, 274), 0, (0,)),
     "socketpair": ((53, 199), 0, (1,)),  # AF_UNIX
 }  # fmt: skip
-# Denied if it is: who gets a file's signals, what is typed on a terminal, the end with the parent.
+# Denied if it is: who gets a file's signals, who waits for it, what is typed on a terminal, the end
+# with the parent.
 DENIED_IF = {
-    "fcntl": ((72, 25), 1, (8, 10, 15)),  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+    # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
+    "fcntl": ((72, 25), 1, (8, 10, 15, 1024, 1026)),
     "ioctl": ((16, 29), 1, (0x8901, 0x8902, 0x5412)),  # FIOSETOWN, SIOCSPGRP, TIOCSTI
     "prctl": ((157, 167), 0, (1, 4, 0x59616D61)),  # PR_SET_PDEATHSIG, _DUMPABLE, _PTRACER
 }
