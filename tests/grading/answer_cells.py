@@ -105,8 +105,8 @@ def texts():
     found = {"lnres_utils.specs": "", "answers": ""}
     for module in (before_and_after_spec, probe_choices):
         found[module.__name__] = f"RIGHT = {module.RIGHT!r}"
-    for path in (path for room in ("norms", "blocks", "experiments")
-                 for path in OURS.glob(f"{room}/*.py")):
+    for path in (path for files in ("norms/*.py", "blocks/*.py", "experiments/*.py", "schedules.py")
+                 for path in OURS.glob(files)):
         name = ".".join(path.relative_to(OURS.parent).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = _text(path)
     folder = Path(legal.__file__).parent
@@ -134,7 +134,7 @@ def differences(chapter, seed=5):
     gives on the same inputs, since a few can be told apart on some inputs only.
     """
     count, found = 0, []
-    with marker(seed) as mark:
+    with marker(seed, forbids=False) as mark:  # some answers are what torch has
         for notebook, answers in notebooks(chapter):
             for graded in mark(notebook, tuple(answers)):
                 count += 1
