@@ -20,7 +20,9 @@ from lnres_utils.grading.model import Limits, Source, Submission
 LIMITS = Limits()
 PATIENT = Limits(seconds=60)
 QUICK = Limits(seconds=0.5, memory=256 << 20)  # an endless loop costs half a second a try
-SCRIPT = """
+# Whoever runs the tests in the background may have Ctrl-C ignored, and programs inherit that.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+SCRIPT = HEARS_CTRL_C + """
 import pickle, sys
 from pathlib import Path
 from lnres_utils.grading.errors import GradingError

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from classroom import notebook, solved, unsolved
+from grading.classroom import notebook, solved, unsolved
+from grading.runs import HEARS_CTRL_C
 
 CHAPTER, OTHER = "feature-axis", "rmsnorm"
 WRONG = """def standardize(x, eps=1e-5):
@@ -116,9 +117,10 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     (tmp_path / "in").mkdir()
     for number in range(40):
         (tmp_path / "in" / f"s{number}.ipynb").write_bytes(solved(CHAPTER))
-    words = [sys.executable, "-m", "lnres_utils.cli", "grade", "in", "--out", "out", "--seed", "1"]
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+    words = ["in", "--out", "out", "--seed", "1"]
+    code = f"{HEARS_CTRL_C}from lnres_utils.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, "grade", *words], cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     results = tmp_path / "out" / "results"
     while process.poll() is None and not (results.exists() and len(os.listdir(results)) > 2):
         time.sleep(0.05)
@@ -126,6 +128,6 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "results are kept; the same command goes on" in errors and errors.count("\n") == 1
-    said = command(tmp_path, *words[4:])
+    said = command(tmp_path, *words)
     assert said.returncode == 0 and "unchanged since an earlier run" in said.stdout
     assert {row["points"] for row in table(Path(tmp_path, "out", "totals.csv"))} == {"56"}
