@@ -245,6 +245,10 @@ class Child:
         idle = seconds - self._used < IDLE * self.limits.seconds
         if waited > (1 if idle else BUSY):  # where others take the processor, it may be busy
             self._end("waiting")
+        self.look_into_folder()
+
+    def look_into_folder(self):
+        """End it if it wrote too much; at the end of a step, so that no later one is blamed."""
         if folders.is_full(self.folder):
             self._end("full")
 

@@ -24,7 +24,7 @@ from lnres_utils.grading.judging import (
 from lnres_utils.grading.noticing import Names
 from lnres_utils.grading.sandboxed.wire import encode
 
-TOTAL = 20  # times ``Limits.seconds``: of the processor, and by the clock, for a whole notebook
+TOTAL = 20  # times ``Limits.seconds``, for a whole notebook; by the clock times the patience
 STOPS = 2  # of the cases of an exercise; the others are not tried
 NO_CELL = "The notebook has no cell that answers it."
 NOT_FINISHED = "Not answered yet: its cell raises NotImplementedError."
@@ -77,8 +77,8 @@ class Marking:
     def _walk(self):
         """All steps with a new process; False if it ended before the last one."""
         total = TOTAL * self._limits.seconds
-        allowance = min(total - self.seconds, total - (time.monotonic() - self._began))
-        if allowance <= 0:
+        allowance, waited = total - self.seconds, time.monotonic() - self._began
+        if allowance <= 0 or waited > self._limits.patience * total:
             return True  # what is left is given up
         child = self._start(allowance)
         try:
@@ -114,6 +114,7 @@ class Marking:
                 if type(at) is not int or at != reached:
                     child.refuse()
                 reached = at + 1
+            child.look_into_folder()
         except Stopped as stop:
             self._cut(index, max(reached - 1, 0), str(stop))
             raise
@@ -147,6 +148,7 @@ class Marking:
                 self._finish(index, graded(not_callable(specs.get(name), plain(first["problem"]))))
                 return
             hear_cases(child, exercise, runs, first)
+            child.look_into_folder()
         except Stopped as stop:
             self._drop(index, exercise, runs, str(stop))
             raise

@@ -74,7 +74,7 @@ def test_what_ends_an_answer_costs_that_answer_and_says_why(run, name):
 def test_below_the_answer_it_costs_nothing_and_is_told(run, name):
     result = run[1][f"{name}, below"]
     assert scores(result) == FULL
-    assert result.stopped == 1
+    assert result.stopped >= 1
     assert any("was cut before its statement" in note for note in result.notes)
     assert of(result, TARGET).public["reason"].startswith("Its cell did not run to the end: it ")
 
