@@ -43,7 +43,9 @@ def _refusing(name, function):
             raise Forbidden(name)
         return function(*args, **options)
 
-    del wrapper.__wrapped__
+    with contextlib.suppress(TypeError, ValueError):  # some functions in C have none
+        wrapper.__signature__ = inspect.signature(function)
+    del wrapper.__wrapped__  # the way around it
     return wrapper
 
 
