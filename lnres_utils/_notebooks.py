@@ -10,6 +10,8 @@ from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from lnres_utils.writing import write_whole
+
 TIMEOUT = 120  # seconds a cell may take
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -66,12 +68,7 @@ def write(nb, path):
     text = nbformat.writes(nb)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, [text.encode()])
 
 
 def clear_outputs(nb):

@@ -6,13 +6,13 @@ import inspect
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
 from lnres_utils.grading.command import grade
 from lnres_utils.markup import flat, one_line
+from lnres_utils.writing import write_whole
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 BAD_USE = 2  # exit code; click's own for options that it cannot read
@@ -257,23 +257,9 @@ def _write(path, text):
             _fail(f"{str(path)!r} cannot be written: {_raised(error)}")
         return
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        write_whole(path, [text.encode()])
     except OSError as error:
         _fail(f"{str(path)!r} cannot be written: {_raised(error)}")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 if __name__ == "__main__":

@@ -430,14 +430,14 @@ def test_generated_notebooks_cannot_be_refreshed_or_given_as_sources(fresh):
 
 
 def test_an_interrupted_write_leaves_the_old_notebook(fresh, monkeypatch):
-    def full_disk(self, *args, **kwargs):
-        self.write_bytes(b'{"cells": [')
+    def full_disk(descriptor):
+        os.ftruncate(descriptor, 10)
         raise OSError("no space left on device")
 
     before = fresh.files()
     nb = fresh.read()
     edit_source(nb)
-    monkeypatch.setattr(Path, "write_text", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="no space"):
         _notebooks.write(nb, fresh.root / "exercises" / "one.ipynb")
     assert fresh.files() == before

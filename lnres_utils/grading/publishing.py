@@ -16,6 +16,7 @@ from lnres_utils.grading.platforms import (
     fill_moodle_worksheet,
     totals,
 )
+from lnres_utils.writing import write_whole
 
 FEEDBACK = "feedback"
 
@@ -75,7 +76,7 @@ def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
         filled, notes = filler(_bytes(path), totals(storing.results(out), chapter), **settings)
         copy = out / f"filled-{path.name}"
         try:
-            storing.write_bytes(copy, [filled])
+            write_whole(copy, [filled])
         except OSError as error:
             raise storing.cannot_write(copy, error) from None
         written.append((copy, notes))

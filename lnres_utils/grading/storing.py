@@ -7,9 +7,7 @@
 import contextlib
 import hashlib
 import json
-import os
 import secrets
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from lnres_utils import specs
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.model import Graded, Result, Submission
 from lnres_utils.grading.texts import file_stem
+from lnres_utils.writing import UNFINISHED, write_whole
 
 try:
     import fcntl
@@ -57,28 +56,7 @@ def cannot_write(path, error):
 
 def write(path: Path, texts: Iterable[str]):
     """Write a file of texts whole or not at all, also when the power fails meanwhile."""
-    write_bytes(path, (text.encode() for text in texts))
-
-
-def write_bytes(path: Path, parts: Iterable[bytes]):
-    """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(path, (text.encode() for text in texts))
 
 
 def open_run(out: Path, submissions, seed, limits):
@@ -94,7 +72,7 @@ def open_run(out: Path, submissions, seed, limits):
            "limits": asdict(limits), "created": before.get("created", now),
            "submissions": [stored_name(each) for each in in_order(submissions)]}
     try:
-        for left_over in out.rglob(".new-*"):
+        for left_over in out.rglob(f"{UNFINISHED}*"):
             left_over.unlink()
         if run != before:
             write(out / RUN, [json.dumps(run, indent=1) + "\n"])

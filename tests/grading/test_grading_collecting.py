@@ -123,7 +123,7 @@ def test_a_notebook_beside_the_folders_of_students_does_not_hide_the_empty_ones(
 
 
 def test_folders_that_students_made_are_no_assignments(tmp_path):
-    names = ["ana/work/x.ipynb", "ben/hw/x.ipynb", "cy/new/x.ipynb", "cy/old/x.ipynb"]
+    names = ["ana/answers/x.ipynb", "ben/hw/x.ipynb", "cy/new/x.ipynb", "cy/old/x.ipynb"]
     found = collect(in_folder(tmp_path, names, FIRST))
     assert [(s.student, s.assignment) for s in found] == [("ana", ""), ("ben", ""), ("cy", "")]
 
@@ -231,8 +231,8 @@ def test_anonymous_students_are_kept_apart_by_their_numbers(tmp_path):
 
 @pytest.mark.parametrize("put", [in_folder, in_zip])
 def test_a_zip_that_a_student_handed_in_is_opened_once(put, tmp_path):
-    inside = zipped({"work/feature-axis.ipynb": FIRST, "work/more.zip": b"PK\x03\x04",
-                     "__MACOSX/work/._feature-axis.ipynb": b"\0"})  # fmt: skip
+    inside = zipped({"mine/feature-axis.ipynb": FIRST, "mine/more.zip": b"PK\x03\x04",
+                     "__MACOSX/mine/._feature-axis.ipynb": b"\0"})  # fmt: skip
     names = {moodle("Ana Li", 1) + "work.zip": inside, moodle("Ben Oh", 2) + "x.ipynb": FIRST}
     first, second = collect(put(tmp_path, names))
     assert (first.student, second.student) == ("Ana Li", "Ben Oh")
