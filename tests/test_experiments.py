@@ -1,6 +1,8 @@
 """Probes along depth, the two tasks, the training loop and the grid of runs."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -218,7 +220,7 @@ def test_an_editor_sends_the_cell_with_the_code_and_a_test_does_not(metadata, wa
         def get_parent(self, channel):
             return {"metadata": metadata}
 
-    monkeypatch.setattr(progress, "get_ipython", lambda: type("Shell", (), {"kernel": Kernel()}))
+    monkeypatch.setattr("IPython.get_ipython", lambda: type("Shell", (), {"kernel": Kernel()}))
     assert progress._watched() == watched
 
 
@@ -234,3 +236,11 @@ def test_the_processor_is_named(tmp_path, monkeypatch, cpuinfo, name):
     monkeypatch.setattr(machine, "_CPUINFO", path)
     monkeypatch.setattr(machine.platform, "processor", lambda: "by platform")
     assert experiments.processor() == name
+
+
+def test_the_probes_need_neither_bars_nor_ipython():
+    code = ("import sys; sys.modules['tqdm'] = sys.modules['IPython'] = None\n"
+            "from lnres_utils import check, experiments, norms, blocks\n"
+            "print(experiments.stream.__name__, experiments.progress.progress.__name__)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("stream progress\n", "")

@@ -11,11 +11,11 @@ from pathlib import Path
 from lnres_utils.grading import files, naming
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.files import Entry, open_source
-from lnres_utils.grading.model import Notebook, Submission
+from lnres_utils.grading.model import Notebook, Source, Submission
 from lnres_utils.grading.naming import NOTEBOOK, Owner
 from lnres_utils.grading.reading import read
 
-__all__ = ["collect", "open_source", "read_submission"]
+__all__ = ["collect", "opened"]
 
 MOST_COMPARED = 20  # notebooks of one student that are opened to see which chapter they hold
 
@@ -54,14 +54,13 @@ def collect(path: Path, pattern: str | None = None) -> list[Submission]:
     return sorted(submissions, key=lambda s: (s.student, s.assignment))
 
 
-def read_submission(submission: Submission, chapter: str | None = None) -> Notebook:
-    """Read the notebook of ``submission``; what cannot be read is its ``problem``."""
-    source = submission.source
+def opened(source: Source, chapter: str | None = None) -> tuple[bytes, Notebook]:
+    """The bytes of a submission and the notebook that they are; why not is its ``problem``."""
     try:
         data = open_source(source)
     except GradingError as error:
-        return Notebook(chapter or "", problem=str(error))
-    return read(data, (source.inner or source.member or source.path.name), chapter)
+        return b"", Notebook(chapter or "", problem=str(error))
+    return data, read(data, source.inner or source.member or source.path.name, chapter)
 
 
 @dataclass(frozen=True)
@@ -235,7 +234,7 @@ def _by_chapter(notebooks):
     for each in newest_first[:MOST_COMPARED]:
         chapter, problem = naming.chapter_in(each.entry.name), ""
         if not chapter:
-            held = read_submission(_submission(each, "", []))
+            _, held = opened(_submission(each, "", []).source)
             chapter, problem = held.chapter, held.problem
         if chapter:
             by_chapter[chapter].append(each)

@@ -12,13 +12,12 @@ from pathlib import Path
 from lnres_utils import specs
 from lnres_utils.grading import folders, storing
 from lnres_utils.grading.children import Child, Spawns, Zygote, ZygoteGone, safe_fork
+from lnres_utils.grading.collecting import opened
 from lnres_utils.grading.errors import GradingError, Interrupted
-from lnres_utils.grading.files import open_source
 from lnres_utils.grading.judging import drawn, forbidden_in, unanswered, warm
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Notebook, Result, Submission
 from lnres_utils.grading.pool import TRIES, Pool
-from lnres_utils.grading.reading import read
 from lnres_utils.grading.storing import results
 
 __all__ = ["Summary", "grade", "results"]
@@ -88,7 +87,7 @@ class Job:
 
     def _result(self, submission, starter):
         """The result of a submission, and whether it was there already."""
-        data, notebook = _read(submission.source, self.chapter)
+        data, notebook = opened(submission.source, self.chapter)
         mark = storing.fingerprint(submission, data, notebook.chapter, self.seed, self.limits)
         before = storing.stored(self.out, storing.stored_name(submission))
         if before and before.fingerprint == mark:
@@ -187,7 +186,7 @@ def _of_chapter(submissions, chapter):
 def _one_of_chapter(submissions, chapter):
     if len(submissions) == 1:
         return submissions
-    fitting = [each for each in submissions if _read(each.source)[1].chapter == chapter]
+    fitting = [each for each in submissions if opened(each.source)[1].chapter == chapter]
     return fitting or submissions[:1]
 
 
@@ -205,19 +204,10 @@ def _prepare(job):
     torch.ones(1, requires_grad=True).backward(torch.ones(1))  # the first imports 500 modules
     first = {each.assignment: each for each in reversed(job.submissions)}.values()
     chapters = ({job.chapter} if job.chapter else
-                {_read(each.source)[1].chapter for each in first})
+                {opened(each.source)[1].chapter for each in first})
     for chapter in chapters:
         for name in specs.CHAPTERS.get(chapter, ()):
             warm(drawn(name, job.seed))
-
-
-def _read(source, chapter=None):
-    """The bytes of a submission, and the notebook that they are."""
-    try:
-        data = open_source(source)
-    except GradingError as error:
-        return b"", Notebook(chapter or "", problem=str(error))
-    return data, read(data, source.inner or source.member or source.path.name, chapter)
 
 
 def _sandbox(job):

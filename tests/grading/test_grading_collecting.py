@@ -10,14 +10,19 @@ from pathlib import Path
 import pytest
 
 from lnres_utils.grading import files
-from lnres_utils.grading.collecting import collect, open_source, read_submission
+from lnres_utils.grading.collecting import collect, opened
 from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.files import open_source
 from lnres_utils.grading.model import Source
 from lnres_utils.specs import CHAPTERS
 
 ROOT = Path(__file__).parents[2]
 FIRST = (ROOT / "solutions/feature-axis.ipynb").read_bytes()
 SECOND = (ROOT / "solutions/rmsnorm.ipynb").read_bytes()
+
+
+def read_submission(submission, chapter=None):
+    return opened(submission.source, chapter)[1]
 
 
 def in_folder(root, names, contents=b"{}"):
