@@ -1,12 +1,14 @@
 """The worker's side of a student's process: start it, hear it, end it when its time is over."""
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -17,6 +19,7 @@ from lnres_utils.grading.sandboxed import starting
 from lnres_utils.grading.sandboxed.wire import Channel, Closed, Late, Malformed, encode
 
 BOOT = 120.0  # seconds that a program of ours may take to start on a slow disk
+CLOSE = 10.0  # seconds that it may take to end
 LOOK = 0.2  # seconds between two looks at what a process uses
 NOT_STARTED = "The process that runs answers did not start: "
 OUT_OF_TIME = 24  # the signal at the end of all seconds
@@ -37,14 +40,14 @@ def safe_fork():
     return os.name == "posix" and sys.platform != "darwin"
 
 
-def _program(scratch, ends, once=False):
+def _program(scratch, ends, once=False, judges=()):
     """Start the sandboxed program; what it prints goes to a file."""
-    fds = [end.fileno() for end in ends]
-    inherited = {"pass_fds": fds} if os.name == "posix" else {"close_fds": False}
+    fds, lines = [[end.fileno() for end in group] for group in (ends, judges)]
+    inherited = {"pass_fds": fds + lines} if os.name == "posix" else {"close_fds": False}
     with open(Path(scratch) / "printed", "ab") as printed:
         return subprocess.Popen(
-            starting.command(scratch, fds, once=once), env=starting.environment(), cwd=scratch,
-            stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, **inherited)
+            starting.command(scratch, fds, once=once, judges=lines), env=starting.environment(),
+            cwd=scratch, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, **inherited)
 
 
 def _last_line(scratch):
@@ -53,39 +56,54 @@ def _last_line(scratch):
 
 
 class Zygote:
-    """The program of which students' processes are copies, seen from the grader.
+    """The program of which students' processes are copies, and the workers that ask it for them.
+
+    It is one program, since torch is costly to load; it becomes two before either knows anything
+    of a student or of an exercise (``zygote``, ``working``).
 
     Parameters
     ----------
-    workers : int, how many will ask it for processes
+    work : callable, ``work(job, starter)`` gives a small reply; ``work.prepare()`` computes what
+        all workers share
+    workers : int, how many there are
     scratch : path of the folder in which the folders of all processes lie
 
     Attributes
     ----------
-    seats : list of sockets, one for each worker
+    connections : one to each worker
+    pids : of the workers, once it is ready
     """
 
-    def __init__(self, workers, scratch):
-        pairs = [socket.socketpair() for _ in range(workers + 1)]
-        self._scratch = scratch
-        self._process = _program(scratch, [end for _, end in pairs])
-        for _, end in pairs:
+    def __init__(self, work, workers, scratch):
+        seats = [socket.socketpair() for _ in range(workers)]
+        own, *lines = [socket.socketpair() for _ in range(workers + 2)]
+        self._scratch, self._own = scratch, own[0]
+        self._process = _program(
+            scratch, [own[1], *(end for _, end in seats)],
+            judges=[*(end for _, end in lines), *(seat for seat, _ in seats)])
+        for end in itertools.chain(own[1:], *seats, (end for _, end in lines)):
             end.close()
-        self.sockets = [mine for mine, _ in pairs]
-        self._own, *self.seats = self.sockets
+        self._line, *self.connections = [Connection(mine.detach()) for mine, _ in lines]
+        self._line.send((work, scratch, os.getcwd()))
 
     def ready(self):
         """What it says when it has started: the sandbox it found, and how long it took."""
         try:
-            return Channel(self._own).receive(BOOT)
-        except (Closed, Late, Malformed):
+            found = Channel(self._own).receive(BOOT)
+            self.pids = self._line.recv()
+        except (Closed, Late, Malformed, EOFError, OSError):
             raise GradingError(NOT_STARTED + _last_line(self._scratch)) from None
+        return found
 
     def close(self):
-        for each in self.sockets:
+        """End it and all that came of it: by itself, as its lines close, or else by force."""
+        for each in (self._own, self._line, *self.connections):
             each.close()
-        self._process.kill()
-        self._process.wait()
+        try:
+            self._process.wait(CLOSE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 class Forks:

@@ -3,12 +3,34 @@
 Names there are students' choice: a folder may be deeper than a path may be long, and closed.
 """
 
+import contextlib
 import itertools
 import os
+import tempfile
 
+PREFIX = "lnres-grade-"
 MOST_BYTES = 64 << 20
 MOST_FILES = 4000
 MOST_DEEP = 50
+
+
+def new(record):
+    """A new folder for the processes of a run; that of an earlier run, which was killed, goes.
+
+    Parameters
+    ----------
+    record : file, open for reading and writing, that holds where the folder lies
+    """
+    record.seek(0)
+    before = os.fsdecode(record.read())
+    if os.path.basename(before).startswith(PREFIX) and not os.path.islink(before):
+        with contextlib.suppress(OSError):
+            remove(before)
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    record.truncate(0)
+    record.write(os.fsencode(folder))
+    record.flush()
+    return folder
 
 
 def is_full(folder):

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -79,6 +78,15 @@ class Job:
             return self.failed(submission, f"{type(error).__name__}: {error}")
         return {"kept": kept, "problem": result.problem, "stopped": result.stopped}
 
+    def prepare(self):
+        """Draw and compute what all workers need, so that they share it; chapters are guessed."""
+        first = {each.assignment: each for each in reversed(self.submissions)}.values()
+        chapters = ({self.chapter} if self.chapter else
+                    {opened(each.source)[1].chapter for each in first})
+        for chapter in chapters:
+            for name in specs.CHAPTERS.get(chapter, ()):
+                warm(drawn(name, self.seed))
+
     def failed(self, submission, why):
         """Keep, until the next run, that the grader itself failed at a submission."""
         result = self.unmarked(submission, Notebook(self.chapter or "", notes=(why,)), FAULT)
@@ -150,15 +158,14 @@ def grade(submissions: list[Submission], out: Path, *, chapter: str | None = Non
     count = max(1, min(workers or _processors(), len(submissions)))
     with storing.locked(out) as lock:
         seed = storing.open_run(out, submissions, seed, limits)
-        scratch = tempfile.mkdtemp(prefix="lnres-grade-")
+        scratch = _scratch(lock)
         job = Job(tuple(submissions), out, chapter, seed, limits, scratch)
         zygote = pool = None
         try:
-            zygote = Zygote(count, scratch) if forks else None
-            _prepare(job)
+            zygote = Zygote(job, count, scratch) if forks else None
             sandbox = zygote.ready() if zygote else _sandbox(job)
             _examine(sandbox, strict)
-            pool = Pool(job, count, scratch, zygote, lock)
+            pool = Pool(job, count, scratch, zygote)
             tally = _tally(job, watch(pool.replies(range(len(submissions))), len(submissions)))
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted: {_kept(job)}") from None
@@ -190,24 +197,18 @@ def _one_of_chapter(submissions, chapter):
     return fitting or submissions[:1]
 
 
+def _scratch(lock):
+    try:
+        return folders.new(lock)
+    except OSError as error:
+        raise GradingError(f"no folder for students' processes can be made: {error.strerror}; set "
+                           "TMPDIR to a folder with space") from None
+
+
 def _processors():
     """How many this process may use."""
     known = hasattr(os, "sched_getaffinity")
     return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
-
-
-def _prepare(job):
-    """Load and draw what the workers need, so that they share it; the chapters are guessed."""
-    import torch
-
-    torch.set_num_threads(1)  # a process with more than one must not fork
-    torch.ones(1, requires_grad=True).backward(torch.ones(1))  # the first imports 500 modules
-    first = {each.assignment: each for each in reversed(job.submissions)}.values()
-    chapters = ({job.chapter} if job.chapter else
-                {opened(each.source)[1].chapter for each in first})
-    for chapter in chapters:
-        for name in specs.CHAPTERS.get(chapter, ()):
-            warm(drawn(name, job.seed))
 
 
 def _sandbox(job):

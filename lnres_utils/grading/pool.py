@@ -1,43 +1,32 @@
-"""The processes that mark submissions: forks of the grader, which hold what is costly to load."""
+"""The workers that mark submissions, seen from the grader: who is at what, and who has died."""
 
-import ctypes
+import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 from collections import Counter, deque
-from multiprocessing.connection import wait
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
 
-from lnres_utils.grading.children import Forks, Spawns, Zygote, ZygoteGone, safe_fork
+from lnres_utils.grading.children import Spawns, Zygote, safe_fork
+from lnres_utils.grading.working import work
 
 TRIES = 2  # of a submission at which a worker died
-PR_SET_PDEATHSIG = 1
 
 
+@dataclass
 class Worker:
     """A process that works on one job at a time."""
 
-    def __init__(self, work, scratch, zygote, seat, lock):
-        """``seat`` is its socket among those of ``zygote``; without one it starts programs."""
-        context = multiprocessing.get_context("fork" if safe_fork() else "spawn")
-        self.connection, theirs = context.Pipe()
-        others = [lock, *(each for each in zygote.sockets if each is not seat)] if zygote else []
-        self._process = context.Process(
-            target=_work, args=(work, scratch, theirs, seat, others, os.getpid()), daemon=True)
-        self._process.start()
-        theirs.close()
-        if seat is not None:
-            seat.close()
-        self.job = None
+    connection: Connection
+    kill: Callable  # ends it at once, and comes back when it has ended
+    job: object = None
 
     def begin(self, job):
         self.job = job
         self.connection.send(job)
-
-    def kill(self):
-        self._process.kill()
-        self._process.join()
-        self.connection.close()
 
 
 class Pool:
@@ -46,15 +35,14 @@ class Pool:
     Parameters
     ----------
     work : callable, ``work(job, starter)`` gives a small reply; it runs in a worker
-    zygote : Zygote with a seat for each worker, or None where nothing can be forked
-    lock : open file that is the grader's own
+    zygote : Zygote that is ready, or None where nothing can be forked
     """
 
-    def __init__(self, work, count, scratch, zygote, lock):
-        self._work, self._scratch, self._lock = work, scratch, lock
+    def __init__(self, work, count, scratch, zygote):
+        self._work, self._scratch = work, scratch
         self._zygotes = [zygote] if zygote else []
-        seats = list(zygote.seats) if zygote else [None] * count
-        self._workers = [Worker(work, scratch, zygote, seat, lock) for seat in seats]
+        self._workers = (_workers_of(zygote) if zygote else
+                         [_started(work, scratch) for _ in range(count)])
 
     def replies(self, jobs):
         """Pairs of a job and its reply as they come; None if the worker died at every try."""
@@ -62,7 +50,8 @@ class Pool:
         while True:
             for worker in self._workers:
                 if worker.job is None and waiting:
-                    worker.begin(waiting.popleft())
+                    with contextlib.suppress(OSError):  # it has died: read below
+                        worker.begin(waiting.popleft())
             busy = {each.connection: each for each in self._workers if each.job is not None}
             if not busy:
                 return
@@ -83,14 +72,14 @@ class Pool:
     def _replace(self, worker):
         """A new worker for one that died, with a zygote of its own: the old one may be gone."""
         worker.kill()
-        zygote = seat = None
         if self._zygotes:
-            zygote = Zygote(1, self._scratch)
+            zygote = Zygote(self._work, 1, self._scratch)
             self._zygotes.append(zygote)
             zygote.ready()
-            seat, = zygote.seats
-        self._workers[self._workers.index(worker)] = Worker(
-            self._work, self._scratch, zygote, seat, self._lock)
+            new, = _workers_of(zygote)
+        else:
+            new = _started(self._work, self._scratch)
+        self._workers[self._workers.index(worker)] = new
 
     def close(self):
         """End all of it, at once."""
@@ -100,22 +89,35 @@ class Pool:
             each.close()
 
 
-def _work(work, scratch, connection, seat, others, parent):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the grader, which ends this one
-    _die_with(parent)
-    for each in others:
-        each.close()
-    try:
-        starter = Spawns(scratch) if seat is None else Forks(seat)
+def _workers_of(zygote):
+    return [Worker(connection, partial(_kill, pid, connection))
+            for connection, pid in zip(zygote.connections, zygote.pids, strict=True)]
+
+
+def _kill(pid, connection):
+    """End a process that is not a child of this one; it has gone when nothing more comes of it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send(work(connection.recv(), starter))
-    except (ZygoteGone, EOFError, BrokenPipeError):
-        os._exit(1)
+            connection.recv()
 
 
-def _die_with(parent):
-    """Have the system end this process with its parent, however that ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
+def _started(job, scratch):
+    """A worker that starts a program for each student."""
+    context = multiprocessing.get_context("fork" if safe_fork() else "spawn")
+    connection, theirs = context.Pipe()
+    process = context.Process(target=_alone, args=(job, scratch, theirs, os.getpid()), daemon=True)
+    process.start()
+    theirs.close()
+
+    def kill():
+        process.kill()
+        process.join()
+        connection.close()
+
+    return Worker(connection, kill)
+
+
+def _alone(job, scratch, connection, parent):
+    work(job, connection, Spawns(scratch), parent)

@@ -36,7 +36,7 @@ def locked(out: Path):
     """Make the folder, and keep other graders out of it; gives the open file that does."""
     try:
         (out / RESULTS).mkdir(parents=True, exist_ok=True)
-        lock = open(out / LOCK, "wb")
+        lock = open(out / LOCK, "a+b")
     except OSError as error:
         raise cannot_write(out, error) from None
     with lock:

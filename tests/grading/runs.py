@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import tempfile
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import torch
 
-from lnres_utils.grading.children import Child, Forks, Zygote
+from lnres_utils.grading.children import Child, Forks
 from lnres_utils.grading.gradebook import gradebook
 from lnres_utils.grading.grading import grade, results
 from lnres_utils.grading.judging import forbidden_in
 from lnres_utils.grading.marking import Marking
 from lnres_utils.grading.model import Limits, Source, Submission
+from lnres_utils.grading.sandboxed import starting
 
 LIMITS = Limits()
 PATIENT = Limits(seconds=60)
@@ -67,9 +69,13 @@ def of(result, exercise):
 def marker(seed=1, limits=LIMITS, forbids=True):
     """A function that marks a Notebook in this process: it gives the results of some exercises."""
     torch.set_num_threads(1)
+    mine, seat = socket.socketpair()
     with tempfile.TemporaryDirectory() as scratch:
-        zygote = Zygote(1, scratch)
-        forks = Forks(zygote.seats[0])
+        zygote = subprocess.Popen(
+            starting.command(scratch, [seat.fileno()]), cwd=scratch, env=starting.environment(),
+            pass_fds=[seat.fileno()], stdin=subprocess.DEVNULL)
+        seat.close()
+        forks = Forks(mine)
 
         def mark(notebook, names):
             marking = Marking(notebook, names, limits, seed, lambda allowance: Child(
@@ -78,7 +84,8 @@ def marker(seed=1, limits=LIMITS, forbids=True):
             return marking.mark()
 
         yield mark
-        zygote.close()
+        mine.close()
+        zygote.wait()
 
 
 def book(folder):

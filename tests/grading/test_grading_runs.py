@@ -24,6 +24,7 @@ CHAPTER = "feature-axis"
 RIGHT = classroom.solutions(CHAPTER)
 SOLVED, UNSOLVED = classroom.solved(CHAPTER), classroom.unsolved(CHAPTER)
 FEW = {"ada": SOLVED, "ben": UNSOLVED}
+PATCHED = {"processes": "spawn"}  # workers that are forks of this process, and so patched as it is
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ def test_a_fault_of_ours_at_one_submission_is_told_and_tried_again(tmp_path, mon
         return mark(marking)
 
     monkeypatch.setattr(grading.Marking, "mark", faulty)
-    summary, found = graded(tmp_path, FEW)
+    summary, found = graded(tmp_path, FEW, **PATCHED)
     assert summary.failed == ("ben",) and found["ada"].points == 56
     assert "ZeroDivisionError: ours" in found["ben"].notes and "Zero" not in found["ben"].problem
     monkeypatch.undo()
@@ -163,7 +164,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_half_written(tmp_path, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(GradingError) as error:
-        graded(tmp_path, FEW)
+        graded(tmp_path, FEW, **PATCHED)
     assert "No space left on device. 0 of 2 results are kept; the same command" in str(error.value)
     assert list((tmp_path / "grades/results").iterdir()) == []
     monkeypatch.undo()
@@ -197,11 +198,10 @@ def dying(job, starter):
 
 
 def test_a_worker_that_dies_is_replaced_and_its_job_tried_twice(tmp_path):
-    with open(tmp_path / "lock", "w") as lock:
-        pool = Pool(dying, 2, str(tmp_path), None, lock)
-        jobs = [(name, str(tmp_path)) for name in "abcdef"]
-        replies = {name: reply for (name, _), reply in pool.replies(jobs)}
-        pool.close()
+    pool = Pool(dying, 2, str(tmp_path), None)
+    jobs = [(name, str(tmp_path)) for name in "abcdef"]
+    replies = {name: reply for (name, _), reply in pool.replies(jobs)}
+    pool.close()
     assert replies == {name: None if name == "b" else name for name in "abcdef"}
 
 
@@ -215,10 +215,31 @@ def test_a_submission_at_which_workers_die_has_a_reason_and_the_others_a_score(
         return mark(marking)
 
     monkeypatch.setattr(grading.Marking, "mark", deadly)
-    summary, found = graded(tmp_path, FEW | {"cid": SOLVED})
+    summary, found = graded(tmp_path, FEW | {"cid": SOLVED}, **PATCHED)
     assert summary.failed == ("ben",) and summary.unscored == (("ben", grading.FAULT),)
     assert found["ada"].points == found["cid"].points == 56
     assert "its worker died 2 times" in found["ben"].notes
+
+
+def test_a_killed_worker_or_all_of_them_are_replaced(tmp_path):
+    """First one of them dies, then the process of which they are forks."""
+    def watch(replies, total):
+        for number, each in enumerate(replies):
+            if number in (2, 6):
+                program = min((each for each in psutil.Process().children()
+                               if "zygote.py" in " ".join(each.cmdline())),
+                              key=psutil.Process.create_time)
+                judge, = (each for each in program.children() if len(each.children()) == 2)
+                (judge.children()[0] if number == 2 else judge).kill()
+                killed.append(number)
+            yield each
+
+    killed = []
+    students = {f"{number:02}": (SOLVED, UNSOLVED)[number % 2] for number in range(12)}
+    summary, found = graded(tmp_path, students, watch=watch)
+    assert killed == [2, 6]
+    assert [found[name].points for name in sorted(students)] == [56, 0] * 6
+    assert summary.failed == () and summary.graded == 12
 
 
 # A grader that is stopped.
@@ -261,7 +282,10 @@ def test_a_killed_grader_takes_all_its_processes_with_it(tmp_path):
     grader.kill()
     grader.communicate()
     assert psutil.wait_procs(team, timeout=20)[1] == []
+    left, = tmp_path.glob("lnres-grade-*")
     with storing.locked(tmp_path / "grades"):  # and the folder is free again
         pass
     shutil.rmtree(tmp_path / "submitted")
     assert len(json.loads((tmp_path / "grades/run.json").read_text())["submissions"]) == 4
+    again = start(tmp_path, {"ada": SOLVED})  # removes what is left of the first one
+    assert again.communicate(timeout=120)[1] == "" and not left.exists()

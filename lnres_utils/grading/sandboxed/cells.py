@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import contextlib
 import inspect
 import shutil
 import tempfile
@@ -70,15 +71,28 @@ def run(shell, source, number, limit, announce):
     """
     at = 0
     try:
-        code = shell.transform_cell(source)
+        code, tree = _parsed(shell, source)
         name = shell.compile.cache(code, number, raw_code=source)
-        for at, statement in enumerate(shell.compile.ast_parse(code, name).body[:limit]):
+        for at, statement in enumerate(tree.body[:limit]):
             announce(at)
             _execute(shell, statement, name)
     except wire.Closed:
         raise
     except BaseException as error:  # SystemExit and KeyboardInterrupt end a cell, nothing more
         return {"kind": plain(type(error).__name__), "message": _message(error), "statement": at}
+
+
+def _parsed(shell, source):
+    """The source as Python, and its tree.
+
+    IPython leaves several lines of Python as they are, which takes it long; a line alone may be the
+    name of a magic.
+    """
+    if "\n" in source.strip():
+        with contextlib.suppress(SyntaxError):
+            return source, shell.compile.ast_parse(source)
+    code = shell.transform_cell(source)
+    return code, shell.compile.ast_parse(code)
 
 
 def _execute(shell, statement, name):

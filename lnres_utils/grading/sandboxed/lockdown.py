@@ -77,6 +77,14 @@ def enter(protections):
         landlock.restrict(protections.rules, protections.abi)
 
 
+def end_with(parent):
+    """Have the system end this process when ``parent``, the id of its parent, ends."""
+    if LINUX:
+        call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            raise ProcessLookupError("the parent has gone")
+
+
 def restrict(protections, settings, parent):
     """Protect whatever is beyond this process from it, for good.
 
@@ -85,11 +93,9 @@ def restrict(protections, settings, parent):
     settings : dict with ``folder``, ``memory``, ``seconds`` and ``file_bytes``
     parent : int, id of the process with which this one shall end
     """
+    end_with(parent)
     if LINUX:
-        call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
-        if os.getppid() != parent:
-            raise ProcessLookupError("the parent has gone")
         call("capset", CAPABILITIES, bytes(24))  # root is nobody special any more
     for step in _steps(protections, settings).values():
         step()

@@ -257,23 +257,25 @@ def _exception(kind, message):
 
 def warmed(drives):
     """The state before the fork, with all imported that answers commonly need."""
-    torch.set_num_threads(1)
-    torch.set_num_interop_threads(1)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # print anything, as a notebook does
     student = Student(cells.make_shell(), drives)
     with contextlib.redirect_stdout(io.StringIO()):
         cells.run(student.shell, "%%time\nNone", 0, None, int)
     _seed(0)
-    # Both of torch's import several hundred modules at their first call.
-    torch.testing.assert_close(torch.ones(2), torch.ones(2))
-    torch.ones(2, requires_grad=True).mul(2).backward(torch.ones(2))
-    for answer in (np.asarray, _failing):
-        asked = Asked("warm", drives["feature_axis"].standardize, {"y": Output()}, "", "", [], [],
-                      answer)
-        _frame(asked, _run(asked, Case("", {"x": np.ones(3)})))
+    room, x = drives["feature_axis"], np.ones((2, 3))
+    step = {"task": "train", "x": x, "dy": x, "rate": 1.0}
+    for drive, answer, inputs in ((room.standardize, np.asarray, {"x": x}),
+                                  (room.standardize, _failing, {"x": x}),
+                                  (room.norm_module, _module, step)):
+        asked = Asked("warm", drive, {"y": Output()}, "", "", [], [], answer)
+        _frame(asked, _run(asked, Case("", inputs)))
     return student
 
 
 def _failing(x):
     raise ValueError("as answers do")
+
+
+def _module(width):
+    return torch.nn.Linear(width, width)

@@ -23,7 +23,7 @@ def environment():
     return {**{name: os.environ[name] for name in KEPT if name in os.environ}, **SET}
 
 
-def command(scratch, descriptors, without=(), once=False):
+def command(scratch, descriptors, without=(), once=False, judges=()):
     """The command line of a zygote.
 
     Parameters
@@ -33,7 +33,10 @@ def command(scratch, descriptors, without=(), once=False):
         ``once`` the child's end of the one channel
     without : protections to leave out: "landlock", "seccomp", "limits"
     once : whether it is to become the one child itself, where nothing can fork
+    judges : numbers of open sockets of those who grade, whose processes begin as a copy of it too,
+        made before it closes itself; none: there is no such copy
     """
     left_out = [word for name in without for word in ("--without", name)]
-    return [sys.executable, "-P", str(ZYGOTE), "--scratch", str(scratch), *left_out,
+    shared = [word for number in judges for word in ("--judge", str(number))]
+    return [sys.executable, "-P", str(ZYGOTE), "--scratch", str(scratch), *left_out, *shared,
             *(["--once"] if once else []), *map(str, descriptors)]

@@ -7,23 +7,28 @@ calls an answer, and this folder. All that an answer needs is imported once, her
     python zygote.py --scratch DIR [--without NAME]... DESCRIPTOR...    forks on request
     python zygote.py --scratch DIR --once DESCRIPTOR                    is the one child itself
 
+With ``--judge DESCRIPTOR`` it forks once before all that, when it has nothing but torch: the copy
+goes the other way and becomes the processes that judge (``working``), so that torch is loaded once
+and its memory shared. What they load is never in this process.
+
 A process with two threads must not fork, and torch hangs in a child after any operation of two
 threads: there is one thread before a fork, which is asserted.
 """
 
 import argparse
 import contextlib
+import functools
 import gc
 import importlib
 import os
 import pkgutil
-import selectors
 import signal
 import socket
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +43,9 @@ PROBE_SECONDS = 60
 
 def main():
     options, parent, start = _options(), os.getppid(), time.perf_counter()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever grades
+    _load()
+    other = _part(options) if options.judge else None
     student = prepare(options)
     ready = {"ready": _closed(student.protections, options.scratch),
              "boot": round(time.perf_counter() - start, 3)}
@@ -51,6 +59,9 @@ def main():
         student.live(sockets[0], settings, parent)
     else:
         _serve(student, sockets, ready)
+    if other:
+        os.waitpid(other, 0)  # it has gone too, or is about to
+    os._exit(0)  # nothing is to be tidied up; torch would take a tenth of a second for it
 
 
 def _options():
@@ -58,8 +69,39 @@ def _options():
     parser.add_argument("--scratch", required=True)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--judge", action="append", type=int, default=[])
     parser.add_argument("descriptors", type=int, nargs="+")
     return parser.parse_args()
+
+
+def _load():
+    """Import torch, as far as its first backward pass imports more of it; in one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    torch.ones(2, requires_grad=True).mul(2).backward(torch.ones(2))
+
+
+def _part(options):
+    """Become two: one goes on here with the id of the other one, which judges until it ends."""
+    parent = os.getpid()
+    other = os.fork()
+    if other:
+        for number in options.judge:
+            os.close(number)
+        return other
+    try:
+        for number in options.descriptors:
+            os.close(number)
+        sys.path.insert(0, str(PACKAGE.parent))
+        from lnres_utils.grading import working
+
+        working.judge(options.judge, parent)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def prepare(options):
@@ -68,7 +110,6 @@ def prepare(options):
     Afterwards nothing more of this package can be imported, nor read where the system can close
     files.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever grades
     for name in HOLLOW:
         _hollow(name)
     rooms = pkgutil.iter_modules(sys.modules[f"{NAME}.drives"].__path__)
@@ -166,27 +207,49 @@ def _probed(protections, scratch, look):
 
 
 def _serve(student, controls, ready):
-    """Answer the requests of the workers until the last of them has gone."""
-    from lnres_utils.grading.sandboxed import wire
+    """Answer the requests of the workers until the last of them has gone.
 
-    selector = selectors.DefaultSelector()
+    The first one is served by this process and each other one by a copy of it, so that nobody waits
+    while the process of another one is made or ends.
+    """
+    from lnres_utils.grading.sandboxed import lockdown, wire
+
+    parent, copies = os.getpid(), []
+
+    def copied(mine):
+        lockdown.end_with(parent)
+        for control in controls:
+            if control is not mine:
+                control.close()
+        _serve_one(student, mine)
+        os._exit(0)
+
     for control in controls:
         control.sendall(wire.encode(ready))
-        selector.register(control, selectors.EVENT_READ, set())
-    while selector.get_map():
-        for key, _ in selector.select():
-            control, pids = key.fileobj, key.data
-            try:
-                frame, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
-                if not frame:
-                    raise ConnectionError
-                reply = _answer(student, wire.unpack(frame), descriptors, pids)
-                control.sendall(wire.encode(reply))
-            except OSError:  # that worker has gone
-                for pid in list(pids):
-                    _end(pid, pids)
-                selector.unregister(control)
-                control.close()
+    for control in controls[1:]:
+        copies.append(_forked(functools.partial(copied, control)))
+    for control in controls[1:]:
+        control.close()
+    _serve_one(student, controls[0])
+    for pid in copies:
+        os.waitpid(pid, 0)
+
+
+def _serve_one(student, control):
+    """Answer the requests of one worker until it has gone."""
+    from lnres_utils.grading.sandboxed import wire
+
+    pids = set()
+    with contextlib.suppress(OSError):  # it has gone
+        while True:
+            frame, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+            if not frame:
+                break
+            reply = _answer(student, wire.unpack(frame), descriptors, pids)
+            control.sendall(wire.encode(reply))
+    for pid in list(pids):
+        _end(pid, pids)
+    control.close()
 
 
 def _answer(student, request, descriptors, pids):
