@@ -111,6 +111,8 @@ def test_one_unreadable_file_is_no_chapter_of_its_own(tmp_path):
     assert said.returncode == 0 and "ben: an empty file" in said.stdout
     assert (tmp_path / "out" / "filled-canvas.csv").read_text().splitlines()[1:] == [
         "Ana,1,ana,S,56.00", "Ben,2,ben,S,"]
+    page = (tmp_path / "out" / "feedback" / "ben.html").read_text()
+    assert "The reason: an empty file." in page
 
 
 def test_after_an_interruption_the_same_command_goes_on(tmp_path):

@@ -179,7 +179,7 @@ def with_canaries():
     exercises = tuple(replace(graded(name, place), **secret)
                       for name in specs.CHAPTERS[CHAPTER] for place in (1, -2))
     private = {field.name: CANARY for field in fields(Result)
-               if field.type is str and field.name not in ("student", "chapter", "problem")}
+               if field.type is str and field.name not in ("student", "chapter", "problem", "told")}
     return Result(**private | {"student": "ada", "chapter": CHAPTER, "exercises": exercises,
                                "notes": (CANARY,)})
 
@@ -231,6 +231,16 @@ def test_feedback_of_a_notebook_that_could_not_be_graded_says_so():
     (_, page), = feedback([one(problem="secret.json: line 1")])
     assert "Nothing in this notebook could be graded" in page and "0</strong> of 56" in page
     assert "secret" not in page
+
+
+def test_feedback_says_why_a_notebook_could_not_be_read():
+    told = "truncated: its JSON ends too early (line 3, column 7)"
+    (_, page), = feedback([one(problem=told, told=told)])
+    assert f"The reason: {told}. See that it is the notebook" in Reader(page).text
+    (_, page), = feedback([one(problem="x", told="a file named '<b x>.txt', not a notebook")])
+    assert "<b x>" not in page and "'<b x>.txt'" in Reader(page).text
+    (_, page), = feedback([one(told=told)])
+    assert "truncated" not in page
 
 
 def test_a_student_with_two_chapters_has_one_page():
