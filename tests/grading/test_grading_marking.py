@@ -32,7 +32,18 @@ def answered(mark):
 
 
 @pytest.mark.parametrize(("sources", "outcome", "reason", "public"), [
-    (["def standardize(x, eps=1e-5:"], "raised", "Its cell stopped: SyntaxError: ",
+    (["\n\ndef standardize(x, eps=1e-5:"], "raised", "Its cell stopped: SyntaxError in line 3: ",
+     "Its cell stopped with a SyntaxError in line 3."),
+    (["def standardize(x):\nreturn x"], "raised",
+     "Its cell stopped: IndentationError in line 2: expected an indented block after",
+     "Its cell stopped with an IndentationError in line 2."),
+    (["def standardize(x):\n    # why?\n    return (x\n            / x.std()"], "raised",
+     "Its cell stopped: SyntaxError in line 3: '(' was never closed",
+     "Its cell stopped with a SyntaxError in line 3."),
+    (["%matplotlib inline\ndef standardize(x, eps=1e-5:"], "raised",
+     "Its cell stopped: SyntaxError: ", "Its cell stopped with a SyntaxError."),
+    (["raise SyntaxError('my own words', ('own', 7, 1, 'words'))"], "raised",
+     "Its cell stopped: SyntaxError: my own words (line 7)",
      "Its cell stopped with a SyntaxError."),
     (["import my_module"], "raised", "Its cell stopped: ModuleNotFoundError: ",
      "Its cell stopped with a ModuleNotFoundError."),
