@@ -78,6 +78,27 @@ def test_why_there_is_no_number(answered, sources, outcome, reason, public):
     assert "own words" not in str(graded.public)
 
 
+@pytest.mark.parametrize(("change", "reason", "public"), [
+    ("asked['width_one'] = None\n    del asked['negative_scale']",
+     "predict_layer_norm is not finished: width_one, negative_scale.",
+     "predict_layer_norm is not finished: width_one, negative_scale."),
+    ("asked['my own words'] = asked.pop('width_one')",
+     "predict_layer_norm: width_one not found; unknown keys of the dict: 'my own words'.",
+     "It returned something that is not of the kind asked for: width_one."),
+    ("asked['std_at_eps'] = 'my own words'",
+     "predict_layer_norm: std_at_eps is 'my own words'; a number was expected.",
+     "It returned something that is not of the kind asked for: std_at_eps."),
+])
+def test_the_student_is_told_which_predictions_are_missing(mark, change, reason, public):
+    right = classroom.solutions("feature-axis")["predict_layer_norm"]
+    changed = (f"{right}\nright = predict_layer_norm\ndef predict_layer_norm():\n"
+               f"    asked = right()\n    {change}\n    return asked")
+    graded, = mark(Notebook("feature-axis", (Cell(1, changed, "predict_layer_norm"),)),
+                   ("predict_layer_norm",))
+    assert (graded.outcome, graded.reason) == ("wrong", reason)
+    assert graded.public["reason"] == public and "own words" not in str(graded.public)
+
+
 @pytest.mark.parametrize("sources", [
     [RIGHT + "\n\n1 / 0"],
     ["1 / 0", RIGHT],
