@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from lnres_utils.grading import storing, tables
@@ -53,20 +54,21 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
         raise storing.cannot_write(out, error) from None
 
 
-def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
+def fill(out: Path, canvas=None, moodle=None, chapter=None, names=None, **settings):
     """Write filled copies of tables that the teacher exported.
 
     Parameters
     ----------
     canvas, moodle : paths of the exported tables, or None
     chapter : slug, needed if the results are of several: a column is one assignment
+    names : {a column of Moodle: what its table calls it}, for a site in another language
     settings : ``column``, ``overwrite``, ``scale``; see ``platforms``
 
     Returns
     -------
     list of (path of the copy, notes for the teacher)
     """
-    tables_given = [(path, filler) for path, filler in _fillers(canvas, moodle) if path]
+    tables_given = [(path, filler) for path, filler in _fillers(canvas, moodle, names) if path]
     chapters = {result.chapter for result in storing.results(out)} - {""} if tables_given else ()
     if len(chapters) > 1 and chapter is None:
         raise GradingError(f"The results are of {len(chapters)} chapters, and a column holds one: "
@@ -83,25 +85,25 @@ def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
     return written
 
 
-def examine(canvas=None, moodle=None, **settings):
+def examine(canvas=None, moodle=None, names=None, **settings):
     """Raise, before anything is graded, what is wrong with the tables; compare ``fill``."""
-    for path, filler in _fillers(canvas, moodle):
+    for path, filler in _fillers(canvas, moodle, names):
         if path:
             filler(_bytes(path), [], **settings)
 
 
-def _fillers(canvas, moodle):
-    return (canvas, fill_canvas), (moodle, _fill_moodle)
+def _fillers(canvas, moodle, names):
+    return (canvas, fill_canvas), (moodle, partial(_fill_moodle, names=names))
 
 
-def _fill_moodle(export, found, column=None, **settings):
+def _fill_moodle(export, found, column=None, names=None, **settings):
     """An assignment's worksheet, or the grades of a course."""
-    if "Identifier" in tables.read(export, (), "a Moodle table").header:
+    if "Identifier" in tables.read(export, (), "a Moodle table", names).header:
         if column is not None:
             raise GradingError(f"--column is {column!r}; a Moodle grading worksheet has one "
                                "column for grades. Leave --column out.")
-        return fill_moodle_worksheet(export, found, comments=True, **settings)
-    return fill_moodle_gradebook(export, found, column, **settings)
+        return fill_moodle_worksheet(export, found, comments=True, names=names, **settings)
+    return fill_moodle_gradebook(export, found, column, names=names, **settings)
 
 
 def _bytes(path):
