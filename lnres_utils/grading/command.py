@@ -30,8 +30,9 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
               help="Of the processor, for one cell and for one exercise.")
 @click.option("--memory", type=click.IntRange(64), default=1024, show_default=True, metavar="MIB",
               help="For each submission.")
-@click.option("--book", metavar="URL", default="",
-              help="Where students find the book: the pages link to its lessons.")
+@click.option("--book", metavar="URL|FOLDER", default="",
+              help="Where students find the book: the pages link to its lessons. For a folder the "
+              "links are relative.")
 @click.option("--nbgrader", is_flag=True, help="Also write nbgrader.csv, with nbgrader's columns.")
 @click.option("--canvas", type=FILE, metavar="CSV",
               help="A gradebook exported from Canvas: a copy gets one column filled.")
@@ -71,7 +72,7 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
     from lnres_utils.grading.errors import GradingError, Interrupted
     from lnres_utils.grading.grading import grade as run
     from lnres_utils.grading.model import Limits
-    from lnres_utils.grading.pages import checked_address
+    from lnres_utils.grading.pages import address
     from lnres_utils.grading.platforms import moodle_names
 
     table = {"column": column, "scale": scale, "overwrite": overwrite}
@@ -83,7 +84,7 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
                                "name one")
     try:
         table["names"] = moodle_names(moodle_columns)
-        checked_address(book)  # before the work, not after it
+        address(book, out)  # before the work, not after it
         publishing.examine(canvas, moodle, **table)
         if out.resolve() == submissions.resolve():
             raise GradingError(f"--out is {str(out)!r}, where the submissions lie; name another "

@@ -29,7 +29,8 @@ def feedback(results: Iterable[Result], book="") -> Iterator[tuple[str, str]]:
 
     Parameters
     ----------
-    book : address of the built book, for links to its lessons; without, their titles are named
+    book : address of the built book, for links to its lessons, as ``pages.address`` gives it;
+        without, their titles are named
     """
     for student, all_of_one in groupby(results, key=lambda result: result.student):
         yield f"{file_stem(student)}.html", page(student, list(all_of_one), book)

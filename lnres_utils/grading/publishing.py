@@ -11,6 +11,7 @@ from lnres_utils.grading.class_page import class_page
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.feedback import feedback
 from lnres_utils.grading.gradebook import gradebook, nbgrader, points
+from lnres_utils.grading.pages import address
 from lnres_utils.grading.platforms import (
     fill_canvas,
     fill_moodle_gradebook,
@@ -28,7 +29,7 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
     Parameters
     ----------
     out : the folder that holds the results
-    book : address of the built book, for the links of pages
+    book : address or folder of the built book, for the links of pages
     for_nbgrader : whether ``nbgrader.csv`` is written, too
     watch : callable that is given the pages of students as an iterable, and gives what it yields
 
@@ -37,13 +38,13 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
         pages = out / FEEDBACK
         pages.mkdir(exist_ok=True)
         written = set()
-        for name, page in watch(feedback(storing.results(out), book)):
+        for name, page in watch(feedback(storing.results(out), address(book, pages))):
             storing.write(pages / name, [page])
             written.add(name)
         for page in pages.glob("*.html"):
             if page.name not in written:  # of a student who is no longer among them
                 page.unlink()
-        storing.write(out / "class.html", [class_page(storing.results(out), book)])
+        storing.write(out / "class.html", [class_page(storing.results(out), address(book, out))])
         storing.write(out / "results.jsonl",
                       (json.dumps(asdict(result)) + "\n" for result in storing.results(out)))
         if for_nbgrader:
