@@ -189,10 +189,11 @@ class Marking:
     def _finish(self, index, result):
         """Keep a result, with what is to be said of its cell and of forbidden calls."""
         forbid = (*specs.get(result.exercise).forbid, *ALWAYS)
-        named = self._source.forbidden(index, forbid)
-        notes = (f"Its source names {', '.join(named)}, which it is to do without.",)
-        if named:
-            result = replace(result, notes=result.notes + notes)
+        notes = [f"Its source names {', '.join(named)}, {what}." for named, what in (
+            (self._source.forbidden(index, forbid), "which it is to do without"),
+            (self._source.back_doors(index, forbid), "by which forbidden calls can be reached"),
+        ) if named]
+        result = replace(result, notes=(*result.notes, *notes))
         sentence = self._sentences.get(index)
         if sentence:
             said = f"Its cell did not run to the end: {sentence[0].lower()}{sentence[1:]}"

@@ -124,6 +124,17 @@ def test_a_forbidden_call_is_told_to_the_student_and_its_name_to_the_teacher(mar
     assert graded.notes == (f"Its source names {name}, which it is to do without.",)
 
 
+def test_a_back_door_of_torch_costs_nothing_and_is_told_to_the_teacher(mark):
+    source = ("def layer_norm(x, gamma, beta, eps=1e-5):\n"
+              "    parts = map(torch.tensor, (gamma, beta))\n"
+              "    return torch.ops.aten.native_layer_norm(\n"
+              "        torch.tensor(x), x.shape[-1:], *parts, eps)[0].numpy()")
+    graded, = mark(Notebook("feature-axis", (Cell(1, source, "layer_norm"),)), ("layer_norm",))
+    note = "Its source names torch.ops, by which forbidden calls can be reached."
+    assert graded.points > 0 and graded.notes == (note,)
+    assert "torch.ops" not in str(graded.public) + graded.reason
+
+
 def test_an_exercise_without_a_cell_is_not_attempted(mark):
     graded, = mark(Notebook("feature-axis", (Cell(1, RIGHT),)), ("standardize",))
     assert (graded.outcome, graded.reason) == ("not attempted", NO_CELL)
