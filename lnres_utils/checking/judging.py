@@ -99,7 +99,7 @@ def judge_runs(exercise, runs, find_broken=tuple):
         exercise,
         "raised" if _raised(failing) else "wrong",
         reason=_reason(exercise, failing, broke, judged, good),
-        public_reason=_public_reason(broke),
+        public_reason=_public_reason(exercise, failing, broke),
         mistakes=mistakes + named,
         certainty=certainty,
         evidence=shown and evidence(exercise, shown, expected[id(shown)], broke),
@@ -222,15 +222,19 @@ def _raised_line(exercise, broke, judged):
     return f"{exercise.name} raised {article} {failure.kind}{extent}."
 
 
-def _public_reason(broke):
+def _public_reason(exercise, failing, broke):
     """The same without a word that the answer could have chosen."""
     if broke is None:
         return ""
     failure = broke.failure
     if failure.not_attempted:
-        return "It is not finished."
+        return ""  # the reason names groups, and nothing of the answer
     if failure.wrong_kind:
-        return "It returned something that is not of the kind asked for."
+        groups = dict.fromkeys(run.case.group for run in failing
+                               if run.failure and run.failure.wrong_kind)
+        which = exercise.separate and len(groups) < len(exercise.groups)
+        return ("It returned something that is not of the kind asked for"
+                + (f": {', '.join(groups)}." if which else "."))
     return failure.public or "It raised an exception."
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lnres_utils.grading import files, naming
-from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.errors import GradingError, Unreadable
 from lnres_utils.grading.files import Entry, open_source
 from lnres_utils.grading.model import Notebook, Source, Submission
 from lnres_utils.grading.naming import NOTEBOOK, Owner
@@ -59,7 +59,8 @@ def opened(source: Source, chapter: str | None = None) -> tuple[bytes, Notebook]
     try:
         data = open_source(source)
     except GradingError as error:
-        return b"", Notebook(chapter or "", problem=str(error))
+        told = str(error) if isinstance(error, Unreadable) else ""
+        return b"", Notebook(chapter or "", problem=str(error), told=told)
     return data, read(data, source.inner or source.member or source.path.name, chapter)
 
 

@@ -30,19 +30,23 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
               help="Of the processor, for one cell and for one exercise.")
 @click.option("--memory", type=click.IntRange(64), default=1024, show_default=True, metavar="MIB",
               help="For each submission.")
-@click.option("--book", metavar="URL", default="",
-              help="Where students find the book: the pages link to its lessons.")
+@click.option("--book", metavar="URL|FOLDER", default="",
+              help="Where students find the book: the pages link to its lessons. For a folder the "
+              "links are relative.")
 @click.option("--nbgrader", is_flag=True, help="Also write nbgrader.csv, with nbgrader's columns.")
 @click.option("--canvas", type=FILE, metavar="CSV",
               help="A gradebook exported from Canvas: a copy gets one column filled.")
 @click.option("--moodle", type=FILE, metavar="CSV",
               help="A grading worksheet or gradebook exported from Moodle: likewise.")
+@click.option("--moodle-columns", metavar="ENGLISH=YOURS", multiple=True,
+              help="What a column is called where Moodle speaks another language, such as "
+              "'Grade=Bewertung'; once for each.")
 @click.option("--column", metavar="NAME", help="Which column of that table.")
 @click.option("--scale", is_flag=True, help="Stretch points to what that column allows.")
 @click.option("--overwrite", is_flag=True, help="Replace grades that the table has already.")
 @click.pass_context
 def grade(context, submissions, out, chapter, seed, workers, strict, pattern, seconds, memory,
-          book, nbgrader, canvas, moodle, column, scale, overwrite):
+          book, nbgrader, canvas, moodle, moodle_columns, column, scale, overwrite):
     """Grade the notebooks of a class.
 
     SUBMISSIONS is a folder of notebooks or of a folder for each student, a zip file from Canvas or
@@ -68,14 +72,19 @@ def grade(context, submissions, out, chapter, seed, workers, strict, pattern, se
     from lnres_utils.grading.errors import GradingError, Interrupted
     from lnres_utils.grading.grading import grade as run
     from lnres_utils.grading.model import Limits
-    from lnres_utils.grading.pages import checked_address
+    from lnres_utils.grading.pages import address
+    from lnres_utils.grading.platforms import moodle_names
 
     table = {"column": column, "scale": scale, "overwrite": overwrite}
     if not (canvas or moodle) and any(table.values()):
         raise click.UsageError("--column, --scale and --overwrite are about the table that "
                                "--canvas or --moodle names; name one")
+    if moodle_columns and not moodle:
+        raise click.UsageError("--moodle-columns are those of the table that --moodle names; "
+                               "name one")
     try:
-        checked_address(book)  # before the work, not after it
+        table["names"] = moodle_names(moodle_columns)
+        address(book, out)  # before the work, not after it
         publishing.examine(canvas, moodle, **table)
         if out.resolve() == submissions.resolve():
             raise GradingError(f"--out is {str(out)!r}, where the submissions lie; name another "

@@ -5,5 +5,9 @@ class GradingError(Exception):
     """Names the value, what was expected, and what to do."""
 
 
+class Unreadable(GradingError):
+    """Says what is wrong with a file in words that whoever handed it in may read."""
+
+
 class Interrupted(GradingError):
     """Somebody pressed Ctrl-C; the text says what is kept."""

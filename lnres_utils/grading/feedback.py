@@ -19,6 +19,9 @@ LEADS = {
 }
 NOTHING_GRADED = ("Nothing in this notebook could be graded: it could not be read, or no exercise "
                   "of the course was found in it. Ask your teacher what to hand in.")
+NOT_READ = ("Nothing in this notebook could be graded. The reason: {}. See that it is the notebook "
+            "with your answers, a file that ends in .ipynb, and that it opens in Jupyter. Save it "
+            "there, and ask your teacher how to hand it in again.")
 
 
 def feedback(results: Iterable[Result], book="") -> Iterator[tuple[str, str]]:
@@ -26,7 +29,8 @@ def feedback(results: Iterable[Result], book="") -> Iterator[tuple[str, str]]:
 
     Parameters
     ----------
-    book : address of the built book, for links to its lessons; without, their titles are named
+    book : address of the built book, for links to its lessons, as ``pages.address`` gives it;
+        without, their titles are named
     """
     for student, all_of_one in groupby(results, key=lambda result: result.student):
         yield f"{file_stem(student)}.html", page(student, list(all_of_one), book)
@@ -42,12 +46,17 @@ def _chapter(result):
     exercises = [_exercise(graded) for graded in every_exercise(result)]
     return {
         "title": chapter_title(result.chapter),
-        "not_graded": NOTHING_GRADED if result.problem else "",
+        "not_graded": _not_graded(result),
         "exercises": [each for each in exercises if each["name"]],
         "all_right": all(each["outcome"] == "right" for each in exercises),
         "points": sum(each["points"] for each in exercises),
         "max_points": sum(each["max_points"] for each in exercises),
     }
+
+
+def _not_graded(result):
+    told = clean(result.told).rstrip(".")
+    return (NOT_READ.format(told) if told else NOTHING_GRADED) if result.problem else ""
 
 
 def _exercise(graded):

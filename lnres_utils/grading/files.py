@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.errors import GradingError, Unreadable
 from lnres_utils.grading.model import Source
 from lnres_utils.grading.unpacking import LARGEST, too_large
 
@@ -113,7 +113,7 @@ def _file_bytes(path):
     kind = path.stat()
     if stat.S_ISDIR(kind.st_mode):
         os.scandir(path).close()  # says if it may not be read
-        raise GradingError(NO_NOTEBOOK)
+        raise Unreadable(NO_NOTEBOOK)
     if not stat.S_ISREG(kind.st_mode):  # to open a pipe would wait for ever
         raise GradingError("not a regular file")
     with path.open("rb") as file:
@@ -123,10 +123,10 @@ def _file_bytes(path):
 def _bounded(file, size):
     """All bytes of ``file``, whatever size it claims to have."""
     if size > LARGEST:
-        raise GradingError(too_large(size))
+        raise Unreadable(too_large(size))
     data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise GradingError(too_large(len(data)))
+        raise Unreadable(too_large(len(data)))
     return data
 
 
@@ -140,9 +140,9 @@ class _Archive:
         if info is None:
             raise GradingError(f"no {member!r} in the zip file any more; collect again")
         if info.is_dir():
-            raise GradingError(NO_NOTEBOOK)
+            raise Unreadable(NO_NOTEBOOK)
         if info.flag_bits & 1:
-            raise GradingError("encrypted; a zip file without a password is needed")
+            raise Unreadable("encrypted; a zip file without a password is needed")
         with self.file.open(info) as file:
             return _bounded(file, info.file_size)
 

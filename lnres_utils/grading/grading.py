@@ -126,7 +126,7 @@ class Job:
         exercises = tuple(unanswered(name, problem) for name in names)
         return Result(
             submission.student, notebook.chapter, submission.source.shown, "", exercises, problem,
-            notes=(*submission.notes, *notebook.notes), late=submission.late,
+            notebook.told, notes=(*submission.notes, *notebook.notes), late=submission.late,
             learner_id=submission.learner_id)
 
 

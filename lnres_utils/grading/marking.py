@@ -23,6 +23,7 @@ from lnres_utils.grading.judging import (
 )
 from lnres_utils.grading.noticing import Names
 from lnres_utils.grading.sandboxed.wire import encode
+from lnres_utils.grading.sources import syntax_error
 
 TOTAL = 20  # times ``Limits.seconds``, for a whole notebook; by the clock times the patience
 STOPS = 2  # of the cases of an exercise; the others are not tried
@@ -52,7 +53,7 @@ class Marking:
         self._source = Names([cell.source for cell in notebook.cells])
         self._cuts = {}  # index of a cell: how many of its statements are run
         self._sentences = {}  # index of a cell that was stopped: why
-        self._failures = {}  # index of a cell: kind and text of the exception that ended it
+        self._failures = {}  # index of a cell: kind, place and text of the exception that ended it
         self._runs = {}  # name of an exercise: what is known of its cases
         self._began = time.monotonic()
         self.done, self.notes, self.stopped, self.seconds = {}, [], 0, 0.0
@@ -119,8 +120,8 @@ class Marking:
             self._cut(index, max(reached - 1, 0), str(stop))
             raise
         if message["done"] is not None and index not in self._failures:
-            self._failures[index] = _exception(message["done"])
-            self._note(f"Cell {cell.number} stopped: {self._failures[index][1]}")
+            self._failures[index] = _exception(message["done"], cell.source)
+            self._note(f"Cell {cell.number} stopped: {self._failures[index][2]}")
 
     def _cut(self, index, statements, sentence):
         limit = self._cuts.get(index)
@@ -176,11 +177,11 @@ class Marking:
         if index in self._sentences:
             self._finish(index, unanswered(name, f"{name} is not defined.", outcome="raised"))
         elif index in self._failures:
-            kind, failure = self._failures[index]
+            kind, place, failure = self._failures[index]
             if kind == "NotImplementedError":
                 self._finish(index, unanswered(name, NOT_FINISHED))
                 return
-            public = f"Its cell stopped with {_with_article(kind)}."
+            public = f"Its cell stopped with {_with_article(kind)}{place}."
             self._finish(index, unanswered(name, f"Its cell stopped: {failure}", public, "raised"))
         else:
             self._finish(index, unanswered(name, f"Its cell does not define {name}."))
@@ -188,10 +189,11 @@ class Marking:
     def _finish(self, index, result):
         """Keep a result, with what is to be said of its cell and of forbidden calls."""
         forbid = (*specs.get(result.exercise).forbid, *ALWAYS)
-        named = self._source.forbidden(index, forbid)
-        notes = (f"Its source names {', '.join(named)}, which it is to do without.",)
-        if named:
-            result = replace(result, notes=result.notes + notes)
+        notes = [f"Its source names {', '.join(named)}, {what}." for named, what in (
+            (self._source.forbidden(index, forbid), "which it is to do without"),
+            (self._source.back_doors(index, forbid), "by which forbidden calls can be reached"),
+        ) if named]
+        result = replace(result, notes=(*result.notes, *notes))
         sentence = self._sentences.get(index)
         if sentence:
             said = f"Its cell did not run to the end: {sentence[0].lower()}{sentence[1:]}"
@@ -210,11 +212,14 @@ class Marking:
             self._finish(index, unanswered(name, NO_TIME, outcome="raised"))
 
 
-def _exception(told):
-    """(kind, text) of the exception that a cell stopped with."""
+def _exception(told, source):
+    """(kind, place, text) of the exception that a cell stopped with; the place may be unknown."""
     kind, message = (plain(told[name]) if isinstance(told, dict) and isinstance(
         told.get(name), str) else "" for name in ("kind", "message"))
-    return kind or "exception", f"{kind or 'an exception'}: {message}".rstrip(": ")
+    place, found = "", syntax_error(source)
+    if found and found[0] == kind:  # the process may say what it likes; the line is our own
+        place, message = f" in line {found[1]}", found[2]
+    return kind or "exception", place, f"{kind or 'an exception'}{place}: {message}".rstrip(": ")
 
 
 def _with_article(kind):

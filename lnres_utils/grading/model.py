@@ -47,6 +47,7 @@ class Notebook:
     cells: tuple[Cell, ...] = ()  # in the order in which they run; checks are left out
     notes: tuple[str, ...] = ()  # for the teacher: a cell's type restored, a copy passed over
     problem: str = ""  # why nothing can be graded, in one line
+    told: str = ""  # of that, what the student may read
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Result:
     fingerprint: str  # of the notebook's bytes and of all that decides how it is graded
     exercises: tuple[Graded, ...]
     problem: str = ""  # why nothing could be graded
+    told: str = ""  # of that, what the student may read
     notes: tuple[str, ...] = ()
     learner_id: str = ""
     late: bool = False

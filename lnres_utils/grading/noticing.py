@@ -10,6 +10,9 @@ WORD = re.compile(r"\w+")
 DEFINED = re.compile(r"(?m)^(?:async +)?(?:def|class) +(\w+)")
 PRELUDE = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional",
            "lnres_utils": "lnres_utils"}  # what is imported for every notebook
+# By these the forbidden functions of torch are reached without the wrappers that refuse.
+BACK_DOORS = ("torch.ops", "torch._C", "torch._VF", "torch._refs", "torch._decomp",
+              "torch.__dict__", "torch.nn.functional.__dict__")
 
 
 class Names:
@@ -56,6 +59,11 @@ class Names:
         return [each for each in possible
                 if any(_is_below(name, each) for name in names)]
 
+    def back_doors(self, index, forbid):
+        """The ways around what ``forbid`` has of torch that the answer names; see ``forbidden``."""
+        return self.forbidden(index, BACK_DOORS) if any(
+            _is_below(name, "torch") for name in forbid) else []
+
 
 def _is_below(name, above):
     return f"{name}.".startswith(f"{above}.")
@@ -64,7 +72,9 @@ def _is_below(name, above):
 def _may_name(source, name):
     """Whether a look at the syntax tree is worth its time."""
     last = name.rpartition(".")[2]
-    return last in source and (f".{last}" in source or "import" in source)
+    if last == "__dict__" and "vars" in source:
+        return True
+    return last in source and (f".{last}" in source or "import" in source or "getattr" in source)
 
 
 def _tree(source):
@@ -90,8 +100,22 @@ def _dotted(tree, meant):
     yield from _imported(tree).values()
     for node in ast.walk(tree):
         parts = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
+        while step := _step(node):
+            part, node = step
+            parts.append(part)
         if isinstance(node, ast.Name) and node.id in meant:
             yield ".".join([meant[node.id], *reversed(parts)])
+
+
+def _step(node):
+    """(name, where it is looked up) of `a.name`, `getattr(a, "name")` and `vars(a)`, else None."""
+    if isinstance(node, ast.Attribute):
+        return node.attr, node.value
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+        return None
+    first, *more = node.args
+    if node.func.id == "vars":
+        return "__dict__", first
+    if node.func.id == "getattr" and more and isinstance(more[0], ast.Constant):
+        return str(more[0].value), first
+    return None

@@ -14,13 +14,21 @@ from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.filling import Line, Total, filled, number, totals, words
 from lnres_utils.grading.texts import clean, folded
 
-__all__ = ["Total", "fill_canvas", "fill_moodle_gradebook", "fill_moodle_worksheet", "totals"]
+__all__ = ["Total", "fill_canvas", "fill_moodle_gradebook", "fill_moodle_worksheet",
+           "moodle_names", "totals"]
 
 CANVAS_PEOPLE = ("SIS User ID", "SIS Login ID", "Integration ID")
 CANVAS_TOTALS = re.compile("(Current|Final|Override) (Score|Points|Grade|Status)")
 CANVAS_TITLE = re.compile(r"(.*) \((\d+)\)")  # a column is called "Title (number)"
 CANVAS_KEPT = ("ex", "n/a")  # excused; the assignment is not for this student
 MOODLE_PEOPLE = ("ID number", "Email address", "Username")
+MOODLE_WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")  # what Moodle needs to read it
+MOODLE_MORE = ("Full name", "Maximum grade", "Grade can be changed", "Feedback comments")
+MOODLE_COLUMNS = (*MOODLE_WORKSHEET, *MOODLE_MORE, *MOODLE_PEOPLE, "First name", "Last name")
+MOODLE_NO = ("no", "nein", "non", "nee", "não", "nie", "ne", "nej", "nei", "ei", "нет", "hayır")
+MOODLE_REMEDY = ("Export it again, and keep its columns; or, if the site speaks another language, "
+                 "say what it calls them: --moodle-columns 'Identifier=ID' --moodle-columns "
+                 "'Grade=Bewertung', and so on.")
 MOODLE_TOTALS = ("Course total", "Category total", "Last downloaded")
 
 
@@ -125,6 +133,24 @@ def _canvas_line(table, row, names, at, maximum):
     )
 
 
+def moodle_names(pairs: Iterable[str]) -> dict[str, str]:
+    """What a Moodle site in another language calls its columns, from texts "Grade=Bewertung".
+
+    Raises
+    ------
+    GradingError for another text, and for a column that is not used
+    """
+    known, names = {folded(name): name for name in MOODLE_COLUMNS}, {}
+    for pair in pairs:
+        name, _, word = map(str.strip, pair.partition("="))
+        if not word or folded(name) not in known:
+            raise GradingError(f"--moodle-columns is {pair!r}; Moodle's English name of a column, "
+                               "=, and what this site calls it was expected, such as "
+                               f"'Grade=Bewertung', with one of {', '.join(MOODLE_COLUMNS)}.")
+        names[known[folded(name)]] = word
+    return names
+
+
 def fill_moodle_worksheet(export: bytes, totals: Iterable[Total], *, overwrite=False, scale=False,
                           comments=False, names: Mapping[str, str] | None = None,
                           ) -> tuple[bytes, tuple[str, ...]]:
@@ -137,21 +163,21 @@ def fill_moodle_worksheet(export: bytes, totals: Iterable[Total], *, overwrite=F
     names : what the columns are called where the site speaks another language, such as
         {"Grade": "Bewertung"}
     """
-    called = {name: name for name in ("Identifier", "Grade", "Last modified (grade)")}
-    called |= names or {}
-    table = tables.read(export, [called[name] for name in
-                                 ("Identifier", "Grade", "Last modified (grade)")],
-                        "a Moodle grading worksheet")
+    table = tables.read(export, MOODLE_WORKSHEET, "a Moodle grading worksheet", names,
+                        MOODLE_REMEDY)
     places = {folded(name): place for place, name in enumerate(table.header)}
 
     def cell(row, name):
-        place = places.get(folded(called.get(name, name)), len(row))
+        place = places.get(folded(name), len(row))
         return row[place] if place < len(row) else None
 
     def text(row, name):
         return cell(row, name).text.strip() if cell(row, name) else ""
 
     lines, notes = [], []
+    unnamed = ", ".join(repr(name) for name in MOODLE_MORE if folded(name) not in places)
+    if names and unnamed:
+        notes.append(f"not in this table, or not named with --moodle-columns: {unnamed}")
     for row in table.rows:
         identifier = text(row, "Identifier")
         if len(row) < len(table.header):
@@ -167,24 +193,28 @@ def fill_moodle_worksheet(export: bytes, totals: Iterable[Total], *, overwrite=F
             maximum=number(text(row, "Maximum grade")),
             comment=cell(row, "Feedback comments") if comments else None,
             kept="Moodle lets nobody change it"
-            if folded(text(row, "Grade can be changed")) == "no" else "",
+            if folded(text(row, "Grade can be changed")) in MOODLE_NO else "",
         ))
     return filled(table, lines, totals, notes, overwrite, scale)
 
 
 def fill_moodle_gradebook(export: bytes, totals: Iterable[Total], column: str | None = None, *,
                           maximum=None, overwrite=False, scale=False,
+                          names: Mapping[str, str] | None = None,
                           ) -> tuple[bytes, tuple[str, ...]]:
     """Fill one column of a course's grades, exported by Moodle as plain text.
 
     Compare ``fill_canvas``. On import, "Email address" or "ID number" tells who a line is about.
-    The table does not say how many points a column allows: ``maximum`` does.
+    The table does not say how many points a column allows: ``maximum`` does. ``names`` are those
+    of ``fill_moodle_worksheet``.
     """
-    table = tables.read(export, (), "a Moodle gradebook")
+    table = tables.read(export, (), "a Moodle gradebook", names)
     known = [name for name in MOODLE_PEOPLE if name in table.header]
     if not known:
-        raise GradingError("A Moodle gradebook has the column 'Email address' or 'ID number'; this "
-                           "file has neither. Export it again, with one of them.")
+        own = tables.read(export, (), "a Moodle gradebook").header
+        raise GradingError("A Moodle gradebook has the column 'Email address' or 'ID number', and "
+                           "a grading worksheet 'Identifier'; the first line of this file has "
+                           f"{tables.listed(own)}. {MOODLE_REMEDY}")
     if scale and maximum is None:
         raise GradingError("The points cannot be scaled: the table does not say how many the "
                            "column allows. Tell its maximum.")

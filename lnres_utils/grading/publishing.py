@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from lnres_utils.grading import storing, tables
@@ -10,6 +11,7 @@ from lnres_utils.grading.class_page import class_page
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.feedback import feedback
 from lnres_utils.grading.gradebook import gradebook, nbgrader, points
+from lnres_utils.grading.pages import address
 from lnres_utils.grading.platforms import (
     fill_canvas,
     fill_moodle_gradebook,
@@ -27,7 +29,7 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
     Parameters
     ----------
     out : the folder that holds the results
-    book : address of the built book, for the links of pages
+    book : address or folder of the built book, for the links of pages
     for_nbgrader : whether ``nbgrader.csv`` is written, too
     watch : callable that is given the pages of students as an iterable, and gives what it yields
 
@@ -36,13 +38,13 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
         pages = out / FEEDBACK
         pages.mkdir(exist_ok=True)
         written = set()
-        for name, page in watch(feedback(storing.results(out), book)):
+        for name, page in watch(feedback(storing.results(out), address(book, pages))):
             storing.write(pages / name, [page])
             written.add(name)
         for page in pages.glob("*.html"):
             if page.name not in written:  # of a student who is no longer among them
                 page.unlink()
-        storing.write(out / "class.html", [class_page(storing.results(out), book)])
+        storing.write(out / "class.html", [class_page(storing.results(out), address(book, out))])
         storing.write(out / "results.jsonl",
                       (json.dumps(asdict(result)) + "\n" for result in storing.results(out)))
         if for_nbgrader:
@@ -53,20 +55,21 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
         raise storing.cannot_write(out, error) from None
 
 
-def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
+def fill(out: Path, canvas=None, moodle=None, chapter=None, names=None, **settings):
     """Write filled copies of tables that the teacher exported.
 
     Parameters
     ----------
     canvas, moodle : paths of the exported tables, or None
     chapter : slug, needed if the results are of several: a column is one assignment
+    names : {a column of Moodle: what its table calls it}, for a site in another language
     settings : ``column``, ``overwrite``, ``scale``; see ``platforms``
 
     Returns
     -------
     list of (path of the copy, notes for the teacher)
     """
-    tables_given = [(path, filler) for path, filler in _fillers(canvas, moodle) if path]
+    tables_given = [(path, filler) for path, filler in _fillers(canvas, moodle, names) if path]
     chapters = {result.chapter for result in storing.results(out)} - {""} if tables_given else ()
     if len(chapters) > 1 and chapter is None:
         raise GradingError(f"The results are of {len(chapters)} chapters, and a column holds one: "
@@ -83,25 +86,25 @@ def fill(out: Path, canvas=None, moodle=None, chapter=None, **settings):
     return written
 
 
-def examine(canvas=None, moodle=None, **settings):
+def examine(canvas=None, moodle=None, names=None, **settings):
     """Raise, before anything is graded, what is wrong with the tables; compare ``fill``."""
-    for path, filler in _fillers(canvas, moodle):
+    for path, filler in _fillers(canvas, moodle, names):
         if path:
             filler(_bytes(path), [], **settings)
 
 
-def _fillers(canvas, moodle):
-    return (canvas, fill_canvas), (moodle, _fill_moodle)
+def _fillers(canvas, moodle, names):
+    return (canvas, fill_canvas), (moodle, partial(_fill_moodle, names=names))
 
 
-def _fill_moodle(export, found, column=None, **settings):
+def _fill_moodle(export, found, column=None, names=None, **settings):
     """An assignment's worksheet, or the grades of a course."""
-    if "Identifier" in tables.read(export, (), "a Moodle table").header:
+    if "Identifier" in tables.read(export, (), "a Moodle table", names).header:
         if column is not None:
             raise GradingError(f"--column is {column!r}; a Moodle grading worksheet has one "
                                "column for grades. Leave --column out.")
-        return fill_moodle_worksheet(export, found, comments=True, **settings)
-    return fill_moodle_gradebook(export, found, column, **settings)
+        return fill_moodle_worksheet(export, found, comments=True, names=names, **settings)
+    return fill_moodle_gradebook(export, found, column, names=names, **settings)
 
 
 def _bytes(path):

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.errors import GradingError, Unreadable
 from lnres_utils.grading.model import Cell, Notebook
 from lnres_utils.grading.sources import (
     bound_names,
@@ -42,17 +42,21 @@ def read(data: bytes, name: str, chapter: str | None = None) -> Notebook:
         raise GradingError(f"no chapter {chapter!r}; choose one of {', '.join(CHAPTERS)}")
     try:
         raw, notes = cells_of(data, name)
-    except GradingError as error:
-        return Notebook(chapter or "", problem=str(error))
+    except Unreadable as error:
+        return _unreadable(chapter, str(error))
     marked = [_Marked(each.number, each.kind, each.source, *_mark(each.metadata)) for each in raw]
     if sum(len(cell.source) for cell in marked if cell.kind == "code") > MOST_CODE:
-        return Notebook(chapter or "", problem=f"over {MOST_CODE:,} characters of code in it")
+        return _unreadable(chapter, f"over {MOST_CODE:,} characters of code in it")
     chapter = chapter or _chapter_of(marked)
     if not chapter:
-        return Notebook("", notes=tuple(notes), problem="no exercise of the course in it")
+        return _unreadable("", "no exercise of the course in it", notes)
     answers = _answers(marked, chapter, notes)
     _note_others(marked, answers, chapter, notes)
     return Notebook(chapter, _in_order(marked, answers, chapter, notes), tuple(notes))
+
+
+def _unreadable(chapter, why, notes=()):
+    return Notebook(chapter or "", notes=tuple(notes), problem=why, told=why)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,9 @@ LONGEST = 200_000  # characters that are parsed
 # Magics that run the cell below them as Python, in the same names.
 _PYTHON_MAGICS = ("%%time", "%%capture", "%%prun", "%%memit")
 # The stub of the exercises; see CODE_STUB in lnres_utils/authoring.py.
+# What IPython reads and Python does not: magics, commands, questions, prompts.
+_NOT_PYTHON = re.compile(
+    r"(?m)^[ \t]*(?:%?[%,;/]\w|[!?]|>>>|In \[)|=[ \t]*[%!]|^[^#\n]*\?[ \t]*$")
 _STUB = re.compile(r"^[ \t]*# YOUR CODE HERE[ \t]*\n[ \t]*raise NotImplementedError\(\)", re.M)
 
 
@@ -84,9 +87,33 @@ def parsed(source):
     without = re.sub(r"(?m)^([ \t]*)[%!?].*$", r"\1pass", source)
     for text in (source, without) if without != source else (source,):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # such as: invalid escape sequence
-                return ast.parse(text)
+            return _tree(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
     return None
+
+
+def syntax_error(source):
+    """What is wrong where Python cannot read a cell, and nothing in it is for IPython alone.
+
+    Returns
+    -------
+    (kind of the exception, line from 1, what Python says), or None
+    """
+    if len(source) > LONGEST or _NOT_PYTHON.search(source):
+        return None
+    try:
+        _tree(source)
+    except SyntaxError as error:
+        if error.lineno:
+            line = min(error.lineno, source.count("\n") + 1)
+            return type(error).__name__, line, error.msg
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return None
+
+
+def _tree(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as: invalid escape sequence
+        return ast.parse(text)

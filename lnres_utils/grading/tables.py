@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from lnres_utils.grading.errors import GradingError
-from lnres_utils.grading.texts import clean
+from lnres_utils.grading.texts import clean, folded
 
 DELIMITERS = ",;\t"
 BOM = b"\xef\xbb\xbf"
@@ -47,13 +47,15 @@ class Table:
         return text.encode(self.encoding, errors="replace")
 
 
-def read(data, columns, kind):
+def read(data, columns, kind, called=None, remedy="Export it again, and keep its columns."):
     """Read the bytes of a table.
 
     Parameters
     ----------
     columns : names that its header must have
     kind : what it is called in an error, such as "a Canvas gradebook"
+    called : {name: what this file calls that column}; the Table has the name
+    remedy : what to do where a column is missing
 
     Raises
     ------
@@ -69,13 +71,29 @@ def read(data, columns, kind):
         encoding = "cp1252"  # what Excel saves as plain CSV
     delimiter = _delimiter(data)
     rows = _rows(data, delimiter, encoding)
-    header = tuple(cell.text.strip() for cell in rows[0]) if rows else ()
+    own = tuple(cell.text.strip() for cell in rows[0]) if rows else ()
+    header = _renamed(own, called or {})
     missing = ", ".join(repr(name) for name in columns if name not in header)
     if missing:
-        found = ", ".join(repr(clean(name)) for name in header[:12]) or "nothing"
         raise GradingError(f"{kind[0].upper()}{kind[1:]} has the column {missing}; the first line "
-                           f"of this file has {found}. Export it again, and keep its columns.")
+                           f"of this file has {listed(own)}. {remedy}")
     return Table(data, delimiter, encoding, header, tuple(rows[1:]))
+
+
+def _renamed(own, called):
+    """The header with the names that this package knows."""
+    names = {folded(word): name for name, word in called.items()}
+    absent = ", ".join(repr(clean(word)) for word in called.values()
+                       if folded(word) not in map(folded, own))
+    if absent:
+        raise GradingError(f"No column of the table is called {absent}; its first line has "
+                           f"{listed(own)}. Name columns as they are written there.")
+    return tuple(names.get(folded(name), "" if name in called else name) for name in own)
+
+
+def listed(header):
+    """The first of its names, for an error."""
+    return ", ".join(repr(clean(name)) for name in header[:12]) or "nothing"
 
 
 def _delimiter(data):

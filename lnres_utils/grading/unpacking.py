@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from lnres_utils.grading.errors import GradingError
+from lnres_utils.grading.errors import Unreadable
 
 LARGEST = 64 << 20  # bytes of a notebook
 MOST_VALUES = 4_000_000  # about 300 MB once they are Python objects
@@ -47,17 +47,17 @@ def cells_of(data, name):
 
     Raises
     ------
-    GradingError with one line on why there are none.
+    Unreadable with one line on why there are none.
     """
     if len(data) > LARGEST:
-        raise GradingError(too_large(len(data)))
+        raise Unreadable(too_large(len(data)))
     if not data.strip(b"\0 \t\r\n"):
-        raise GradingError("holds nothing but zero bytes" if b"\0" in data else "an empty file")
+        raise Unreadable("holds nothing but zero bytes" if b"\0" in data else "an empty file")
     for start, kind in _OTHER_FILES.items():
         if data.startswith(start):
-            raise GradingError(f"{kind}, not a notebook")
+            raise Unreadable(f"{kind}, not a notebook")
     if sum(data.count(mark) for mark in b",[{") > MOST_VALUES:
-        raise GradingError(f"over {MOST_VALUES:,} values in it; clear its outputs and save it")
+        raise Unreadable(f"over {MOST_VALUES:,} values in it; clear its outputs and save it")
     text, notes = _decoded(data)
     listed = _listed(_loaded(text, name))
     numbered = ((number, cell) for number, cell in enumerate(listed, 1) if isinstance(cell, dict))
@@ -85,11 +85,11 @@ def _loaded(text, name):
     try:
         return json.loads(text.rstrip("\0"), strict=False)
     except json.JSONDecodeError as error:
-        raise GradingError(_why_no_json(text, error, name)) from None
+        raise Unreadable(_why_no_json(text, error, name)) from None
     except RecursionError:
-        raise GradingError("its JSON is nested too deeply for a notebook") from None
+        raise Unreadable("its JSON is nested too deeply for a notebook") from None
     except ValueError:  # Python refuses integers of more than 4300 digits
-        raise GradingError("a number of thousands of digits in it: not a notebook") from None
+        raise Unreadable("a number of thousands of digits in it: not a notebook") from None
 
 
 def _why_no_json(text, error, name):
@@ -114,14 +114,14 @@ def _listed(content):
     """The cells of a notebook of either format."""
     if not isinstance(content, dict):
         kind = "a list" if isinstance(content, list) else "a single value"
-        raise GradingError(f"its JSON is {kind}, not a notebook")
+        raise Unreadable(f"its JSON is {kind}, not a notebook")
     sheets = content.get("worksheets")
     sheets = [sheet for sheet in sheets if isinstance(sheet, dict)] if _is_list(sheets) else []
     for cells in (content.get("cells"), *(sheet.get("cells") for sheet in sheets)):
         if cells is not None and not _is_list(cells):
-            raise GradingError("its `cells` are not a list: not a notebook")
+            raise Unreadable("its `cells` are not a list: not a notebook")
     if content.get("cells") is None and not sheets:
-        raise GradingError("no cells in its JSON: not a notebook")
+        raise Unreadable("no cells in its JSON: not a notebook")
     return [*(content.get("cells") or []), *(c for s in sheets for c in s.get("cells") or [])]
 
 

@@ -118,6 +118,7 @@ def test_a_folder_for_each_student(put, tmp_path):
     found = {s.student: s for s in collect(put(tmp_path, names, b"import numpy"))}
     assert list(found) == ["ana", "b.en", "cy", "dee"]
     assert read_submission(found["cy"]).problem == "a folder without a notebook"
+    assert read_submission(found["cy"]).told == "a folder without a notebook"
     assert read_submission(found["dee"]).problem == "a file named 'hw.py', not a notebook"
     assert found["dee"].notes == ("no notebooks, and passed over: hw.py",)
 
@@ -439,6 +440,7 @@ def test_a_file_that_went_away_or_is_a_pipe(tmp_path):
     (tmp_path / "ana.ipynb").unlink()
     for who, reason in [("ana", "No such file"), ("ben", "not a regular file"), ("cy", "No such")]:
         assert reason in read_submission(found[who], "rmsnorm").problem
+        assert read_submission(found[who], "rmsnorm").told == ""  # nothing to do with the file
         assert read_submission(found[who], "rmsnorm").chapter == "rmsnorm"
 
 

@@ -89,7 +89,10 @@ def test_again_it_keeps_what_is_unchanged_and_says_who_is_no_longer_there(run, t
     (("in", "--out", "o", "--pattern", "("), "pattern"),
     (("in", "--out", "o", "--column", "x"), "--canvas or"),
     (("in", "--out", "o", "--canvas", "in/ana/x.ipynb"), "Canvas gradebook"),
+    (("in", "--out", "o", "--moodle-columns", "Grade=Note"), "--moodle names"),
+    (("in", "--out", "o", "--moodle", "in/ana/x.ipynb", "--moodle-columns", "Note"), "is 'Note'"),
     (("in", "--out", "o", "--book", "javascript:x"), "address of the book"),
+    (("in", "--out", "o", "--book", "in"), "address of the book is 'in'"),
     (("in", "--out", "o", "--workers", "0"), "workers"),
     (("in", "--out", "out", "--seed", "2"), "--seed is 2"),
 ])
@@ -105,12 +108,25 @@ def test_one_unreadable_file_is_no_chapter_of_its_own(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "ana.ipynb").write_bytes(solved(CHAPTER))
     (tmp_path / "in" / "ben.ipynb").write_bytes(b"")
+    (tmp_path / "in" / "cy.ipynb").write_bytes(unsolved(CHAPTER))
     (tmp_path / "canvas.csv").write_text(
         "Student,ID,SIS Login ID,Section,Norms (1)\nAna,1,ana,S,\nBen,2,ben,S,\n")
-    said = command(tmp_path, "in", "--out", "out", "--canvas", "canvas.csv")
+    (tmp_path / "moodle.csv").write_text(
+        "ID,Voller Name,Bewertung,Zuletzt geändert (Bewertung)\nTeilnehmer/in1,ana,,-\n")
+    (tmp_path / "book" / "chapters" / "feature-axis").mkdir(parents=True)
+    (tmp_path / "book" / "chapters" / "feature-axis" / "geometry.html").touch()
+    names = ["Identifier=ID", "Full name=Voller Name", "Grade=Bewertung",
+             "Last modified (grade)=Zuletzt geändert (Bewertung)"]
+    said = command(tmp_path, "in", "--out", "out", "--canvas", "canvas.csv", "--moodle",
+                   "moodle.csv", "--book", "book", *(f"--moodle-columns={each}" for each in names))
     assert said.returncode == 0 and "ben: an empty file" in said.stdout
     assert (tmp_path / "out" / "filled-canvas.csv").read_text().splitlines()[1:] == [
         "Ana,1,ana,S,56.00", "Ben,2,ben,S,"]
+    assert (tmp_path / "out" / "filled-moodle.csv").read_text().endswith("in1,ana,56.00,-\n")
+    page = (tmp_path / "out" / "feedback" / "ben.html").read_text()
+    assert "The reason: an empty file." in page
+    page = (tmp_path / "out" / "feedback" / "cy.html").read_text()
+    assert '"../../book/chapters/feature-axis/geometry.html"' in page
 
 
 def test_after_an_interruption_the_same_command_goes_on(tmp_path):

@@ -32,7 +32,18 @@ def answered(mark):
 
 
 @pytest.mark.parametrize(("sources", "outcome", "reason", "public"), [
-    (["def standardize(x, eps=1e-5:"], "raised", "Its cell stopped: SyntaxError: ",
+    (["\n\ndef standardize(x, eps=1e-5:"], "raised", "Its cell stopped: SyntaxError in line 3: ",
+     "Its cell stopped with a SyntaxError in line 3."),
+    (["def standardize(x):\nreturn x"], "raised",
+     "Its cell stopped: IndentationError in line 2: expected an indented block after",
+     "Its cell stopped with an IndentationError in line 2."),
+    (["def standardize(x):\n    # why?\n    return (x\n            / x.std()"], "raised",
+     "Its cell stopped: SyntaxError in line 3: '(' was never closed",
+     "Its cell stopped with a SyntaxError in line 3."),
+    (["%matplotlib inline\ndef standardize(x, eps=1e-5:"], "raised",
+     "Its cell stopped: SyntaxError: ", "Its cell stopped with a SyntaxError."),
+    (["raise SyntaxError('my own words', ('own', 7, 1, 'words'))"], "raised",
+     "Its cell stopped: SyntaxError: my own words (line 7)",
      "Its cell stopped with a SyntaxError."),
     (["import my_module"], "raised", "Its cell stopped: ModuleNotFoundError: ",
      "Its cell stopped with a ModuleNotFoundError."),
@@ -67,6 +78,27 @@ def test_why_there_is_no_number(answered, sources, outcome, reason, public):
     assert "own words" not in str(graded.public)
 
 
+@pytest.mark.parametrize(("change", "reason", "public"), [
+    ("asked['width_one'] = None\n    del asked['negative_scale']",
+     "predict_layer_norm is not finished: width_one, negative_scale.",
+     "predict_layer_norm is not finished: width_one, negative_scale."),
+    ("asked['my own words'] = asked.pop('width_one')",
+     "predict_layer_norm: width_one not found; unknown keys of the dict: 'my own words'.",
+     "It returned something that is not of the kind asked for: width_one."),
+    ("asked['std_at_eps'] = 'my own words'",
+     "predict_layer_norm: std_at_eps is 'my own words'; a number was expected.",
+     "It returned something that is not of the kind asked for: std_at_eps."),
+])
+def test_the_student_is_told_which_predictions_are_missing(mark, change, reason, public):
+    right = classroom.solutions("feature-axis")["predict_layer_norm"]
+    changed = (f"{right}\nright = predict_layer_norm\ndef predict_layer_norm():\n"
+               f"    asked = right()\n    {change}\n    return asked")
+    graded, = mark(Notebook("feature-axis", (Cell(1, changed, "predict_layer_norm"),)),
+                   ("predict_layer_norm",))
+    assert (graded.outcome, graded.reason) == ("wrong", reason)
+    assert graded.public["reason"] == public and "own words" not in str(graded.public)
+
+
 @pytest.mark.parametrize("sources", [
     [RIGHT + "\n\n1 / 0"],
     ["1 / 0", RIGHT],
@@ -90,6 +122,17 @@ def test_a_forbidden_call_is_told_to_the_student_and_its_name_to_the_teacher(mar
     assert (graded.outcome, graded.points) == ("raised", 0)
     assert graded.public["reason"] == f"It calls `{name}`, which this exercise is to do without."
     assert graded.notes == (f"Its source names {name}, which it is to do without.",)
+
+
+def test_a_back_door_of_torch_costs_nothing_and_is_told_to_the_teacher(mark):
+    source = ("def layer_norm(x, gamma, beta, eps=1e-5):\n"
+              "    parts = map(torch.tensor, (gamma, beta))\n"
+              "    return torch.ops.aten.native_layer_norm(\n"
+              "        torch.tensor(x), x.shape[-1:], *parts, eps)[0].numpy()")
+    graded, = mark(Notebook("feature-axis", (Cell(1, source, "layer_norm"),)), ("layer_norm",))
+    note = "Its source names torch.ops, by which forbidden calls can be reached."
+    assert graded.points > 0 and graded.notes == (note,)
+    assert "torch.ops" not in str(graded.public) + graded.reason
 
 
 def test_an_exercise_without_a_cell_is_not_attempted(mark):

@@ -6,7 +6,9 @@ import re
 import tracemalloc
 from dataclasses import fields, replace
 from html.parser import HTMLParser
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from urllib.parse import urljoin, urlsplit
+from urllib.request import url2pathname
 
 import pytest
 from answers.graded_class import CHAPTER, STUDENTS, graded, results
@@ -20,9 +22,10 @@ from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.feedback import feedback
 from lnres_utils.grading.gradebook import COLUMNS, NBGRADER, gradebook, nbgrader
 from lnres_utils.grading.model import Graded, Result
+from lnres_utils.grading.pages import address
 from lnres_utils.grading.texts import clean, file_stem, harmless
 
-BOOK = "https://book.example/ln"
+BOOK = "https://book.example/ln/"
 CANARY = "cAnArY"
 RIGHT, WRONG = graded("layer_norm", 0), graded("layer_norm", 1)
 
@@ -179,7 +182,7 @@ def with_canaries():
     exercises = tuple(replace(graded(name, place), **secret)
                       for name in specs.CHAPTERS[CHAPTER] for place in (1, -2))
     private = {field.name: CANARY for field in fields(Result)
-               if field.type is str and field.name not in ("student", "chapter", "problem")}
+               if field.type is str and field.name not in ("student", "chapter", "problem", "told")}
     return Result(**private | {"student": "ada", "chapter": CHAPTER, "exercises": exercises,
                                "notes": (CANARY,)})
 
@@ -204,7 +207,7 @@ def test_feedback_names_the_mistake_the_lesson_a_hint_and_the_points_of_each_par
     read = Reader(page)
     spec, mistake = specs.get("layer_norm"), WRONG.public["mistakes"][0]
     assert "The variance is divided by N − 1" in read.text and spec.hints[0] in read.text
-    assert ("href", f"{BOOK}/chapters/{mistake['lesson']}.html") in read.attributes
+    assert ("href", f"{BOOK}chapters/{mistake['lesson']}.html") in read.attributes
     assert all(f"{group} 0 of {most}" in read.text for group, most in spec.groups.items())
     assert "10 of 20 points" in read.text and "✓ right" in read.text and "✗ wrong" in read.text
 
@@ -231,6 +234,16 @@ def test_feedback_of_a_notebook_that_could_not_be_graded_says_so():
     (_, page), = feedback([one(problem="secret.json: line 1")])
     assert "Nothing in this notebook could be graded" in page and "0</strong> of 56" in page
     assert "secret" not in page
+
+
+def test_feedback_says_why_a_notebook_could_not_be_read():
+    told = "truncated: its JSON ends too early (line 3, column 7)"
+    (_, page), = feedback([one(problem=told, told=told)])
+    assert f"The reason: {told}. See that it is the notebook" in Reader(page).text
+    (_, page), = feedback([one(problem="x", told="a file named '<b x>.txt', not a notebook")])
+    assert "<b x>" not in page and "'<b x>.txt'" in Reader(page).text
+    (_, page), = feedback([one(told=told)])
+    assert "truncated" not in page
 
 
 def test_a_student_with_two_chapters_has_one_page():
@@ -261,10 +274,27 @@ def test_students_cannot_write_html():
 
 
 @pytest.mark.parametrize("book", ["javascript:alert(1)", " JavaScript:alert(1)", "data:text/html,x",
-                                  "java\tscript:alert(1)", "ftp://book", "C:\\book"])
+                                  "java\tscript:alert(1)", "ftp://book", "C:\\book", "foo", ".",
+                                  "https:book", "file:///book", "//book", "http://[", "a\0b",
+                                  "x" * 5000])
 def test_the_book_is_an_address_that_a_page_may_link_to(book):
-    with pytest.raises(GradingError, match="https://"):
-        dict(feedback([one(WRONG)], book))
+    with pytest.raises(GradingError, match="https://.* folder") as raised:
+        address(book, Path("feedback"))
+    assert "\n" not in str(raised.value)
+
+
+def test_the_folder_of_a_built_book_is_linked_to_from_where_the_pages_lie(tmp_path, monkeypatch):
+    lesson = tmp_path / "my book #1: 100%" / "chapters" / "feature-axis" / "one-vector.html"
+    lesson.parent.mkdir(parents=True)
+    lesson.touch()
+    monkeypatch.chdir(tmp_path)
+    pages = Path("grades", "feedback")
+    (_, page), = feedback([one(WRONG)], address("my book #1: 100%", pages))
+    link = next(value for key, value in Reader(page).attributes if "one-vector" in (value or ""))
+    to = urljoin((tmp_path / pages / "ada.html").as_uri(), link)
+    assert Path(url2pathname(urlsplit(to).path)) == lesson and str(tmp_path) not in page
+    assert address(str(lesson.parents[2]), Path("grades")) == "../my%20book%20%231%3A%20100%25/"
+    assert address("", pages) == "" and address("HTTPS://a.b//", pages) == "HTTPS://a.b/"
 
 
 # The class

@@ -1,6 +1,7 @@
 """Grades into tables of Canvas and Moodle: one column changes, every other byte stays."""
 
 import codecs
+import csv
 
 import pytest
 from answers.graded_class import CHAPTER, graded
@@ -12,6 +13,7 @@ from lnres_utils.grading.platforms import (
     fill_canvas,
     fill_moodle_gradebook,
     fill_moodle_worksheet,
+    moodle_names,
     totals,
 )
 
@@ -249,16 +251,63 @@ def test_a_worksheet_gets_comments_when_asked():
         WORKSHEET[WORKSHEET.index('"Participant 503'):])
 
 
-def test_a_worksheet_in_another_language_names_its_columns():
-    names = {"Identifier": "ID", "Grade": "Bewertung",
-             "Last modified (grade)": "Zuletzt geändert (Bewertung)"}
-    export = WORKSHEET.replace("Participant", "Teilnehmer")
-    for name, word in names.items():
-        export = export.replace(name, word, 1)
-    text, _ = worksheet(total("x", learner_id="501"), export=export, names=names)
+GERMAN = {
+    "Identifier": "ID", "Full name": "Vollständiger Name", "ID number": "ID-Nummer",
+    "Email address": "E-Mail-Adresse", "Grade": "Bewertung", "Maximum grade": "Bestwertung",
+    "Grade can be changed": "Bewertung kann geändert werden",
+    "Last modified (grade)": "Zuletzt geändert (Bewertung)",
+    "Feedback comments": "Feedback als Kommentar", "First name": "Vorname",
+    "Last name": "Nachname",
+}
+
+
+def in_german(export):
+    header, *body = export.replace("Participant ", "Teilnehmer/in").splitlines(keepends=True)
+    names = [f'"{GERMAN.get(name, name)}"' for name in next(csv.reader([header]))]
+    return ",".join(names) + "\n" + "".join(body).replace("Yes", "Ja").replace("No,", "Nein,")
+
+
+def has(export, name):
+    return f'"{GERMAN[name]}"' in export
+
+
+def test_a_worksheet_in_another_language_is_filled_when_its_columns_are_named():
+    export = in_german(WORKSHEET)
+    names = moodle_names(f"{name}={GERMAN[name]}" for name in GERMAN if has(export, name))
+    told = [total("x", learner_id="501", comment="all right"), total("Jane Doe")]
+    text, notes = worksheet(*told, export=export, names=names, comments=True)
+    assert text == export.replace('grading",,"56', 'grading",41.00,"56').replace(
+        '2:14 PM",-,', '2:14 PM",-,all right')
+    assert notes == ("Siobhán O'Neill: no submission",
+                     "Jane Doe: 41.00 not filled in: Moodle lets nobody change it")
+    few = {name: GERMAN[name] for name in ("Identifier", "Grade", "Last modified (grade)")}
+    text, notes = worksheet(told[0], export=export, names=few)
     assert 'grading",41.00,"56' in text
-    with pytest.raises(GradingError, match="'Identifier', 'Grade', 'Last modified"):
-        worksheet(total("x"), export=export)
+    assert notes[0] == ("not in this table, or not named with --moodle-columns: 'Full name', "
+                        "'Maximum grade', 'Grade can be changed', 'Feedback comments'")
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    ({}, "'Identifier', 'Grade', 'Last modified .*has 'ID', 'Vollständiger Name'.*--moodle-col"),
+    ({"Grade": "Note"}, "called 'Note'; its first line has 'ID', 'Vollständiger Name'"),
+])
+def test_columns_in_another_language_that_are_not_named_are_an_error(names, said):
+    with pytest.raises(GradingError, match=said) as raised:
+        worksheet(total("A1"), export=in_german(WORKSHEET), names=names)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_name_that_means_another_column_there_is_not_taken_for_it():
+    export = WORKSHEET.replace('Grade,"Maximum grade"', "Note,Grade")
+    text, _ = worksheet(total("A1"), export=export,
+                        names=moodle_names(["grade=Note", "Maximum grade = Grade"]))
+    assert text == export.replace('grading",,"56', 'grading",41.00,"56')
+
+
+@pytest.mark.parametrize("pair", ["Bewertung", "Grade=", "Note=Bewertung", "=", ""])
+def test_a_name_without_a_column_is_an_error(pair):
+    with pytest.raises(GradingError, match="'Grade=Bewertung', with one of Identifier, Grade,"):
+        moodle_names([pair])
 
 
 def test_a_worksheet_checks_the_maximum_and_scales():
@@ -273,6 +322,9 @@ def test_the_grades_of_a_course_are_filled(student):
     text, notes = filled(GRADES, student, fill=fill_moodle_gradebook, column="Layer norm")
     assert text == GRADES.replace("edu,-,8", "edu,41.00,8")
     assert notes == ("Jane Doe: no submission",)
+    names = {name: GERMAN[name] for name in GERMAN if has(in_german(GRADES), name)}
+    assert filled(in_german(GRADES), student, fill=fill_moodle_gradebook, column="Layer norm",
+                  names=names) == (in_german(text), notes)
 
 
 def test_the_grades_of_a_course_know_a_maximum_only_when_told():
@@ -292,7 +344,7 @@ def test_the_column_of_a_course_must_be_certain(column):
 
 def test_grades_of_a_course_without_ids_are_an_error():
     export = GRADES.replace("ID number", "a").replace("Email address", "b")
-    with pytest.raises(GradingError, match="'Email address' or 'ID number'"):
+    with pytest.raises(GradingError, match="'Email address' or 'ID number'.* has 'First name'"):
         filled(export, "A1", fill=fill_moodle_gradebook)
 
 

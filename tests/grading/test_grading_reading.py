@@ -200,6 +200,7 @@ PROBLEMS = {
 def test_a_file_that_cannot_be_graded_says_why_in_one_line(data, problem):
     found = read(data, "x.ipynb")
     assert problem in found.problem and found.cells == ()
+    assert found.told == found.problem  # nothing in it that its owner may not read
     assert "\n" not in found.problem and len(found.problem) < 120
     assert read(data, "x.ipynb", SLUG).chapter == SLUG
 
