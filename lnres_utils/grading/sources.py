@@ -8,10 +8,10 @@ ASKING = frozenset(["check", "hint", "progress"])  # what a learner calls to see
 LONGEST = 200_000  # characters that are parsed
 # Magics that run the cell below them as Python, in the same names.
 _PYTHON_MAGICS = ("%%time", "%%capture", "%%prun", "%%memit")
-# The stub of the exercises; see CODE_STUB in lnres_utils/authoring.py.
 # What IPython reads and Python does not: magics, commands, questions, prompts.
 _NOT_PYTHON = re.compile(
     r"(?m)^[ \t]*(?:%?[%,;/]\w|[!?]|>>>|In \[)|=[ \t]*[%!]|^[^#\n]*\?[ \t]*$")
+# The stub of the exercises; see CODE_STUB in lnres_utils/authoring.py.
 _STUB = re.compile(r"^[ \t]*# YOUR CODE HERE[ \t]*\n[ \t]*raise NotImplementedError\(\)", re.M)
 
 

@@ -99,7 +99,7 @@ FATAL = {
 # Raises an exception, which is all that comes of it.
 RAISING = {
     "sys.exit": "import sys; sys.exit()",
-    "memory bomb": "bomb = [bytearray(1 << 28) for _ in range(1000)]",
+    "memory bomb": "bomb = [bytearray(3 << 27) for _ in range(1000)]",
     "array bomb": "bomb = np.ones(1 << 38)",
     "fork bomb": FORK_BOMB,
     "programs": PROGRAMS,
