@@ -31,8 +31,8 @@ def judge(descriptors, parent):
     job, scratch, folder = line.recv()
     os.chdir(folder)
     job.prepare()
-    gc.collect()
     gc.freeze()
+    gc.enable()
     pids = [_worker(job, connections, seats, place, line) for place in range(count)]
     line.send(pids)
     for number in rest:

@@ -75,7 +75,12 @@ def _options():
 
 
 def _load():
-    """Import torch, as far as its first backward pass imports more of it; in one thread."""
+    """Import torch, as far as its first backward pass imports more of it; in one thread.
+
+    Nothing of it is garbage: to look for some takes a tenth of a second, and writes to memory that
+    the copies of this process share.
+    """
+    gc.disable()
     import torch
 
     torch.set_num_threads(1)
@@ -128,8 +133,8 @@ def prepare(options):
     refused = _probed(found, options.scratch, lockdown.failing)
     student.protections = replace(found, **dict.fromkeys(refused, False))
     lockdown.enter(student.protections)
-    gc.collect()
     gc.freeze()
+    gc.enable()
     return student
 
 
