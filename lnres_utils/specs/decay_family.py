@@ -3,8 +3,52 @@
 from functools import partial
 
 from lnres_utils.checking import Knob
+from lnres_utils.specs.raw import numbers
 
 DIALECTS = "rmsnorm/dialects"
+ROLES = {  # the parameters of the model; those of its parts come on top
+    "weight of a linear map": ("block.query.weight", "head.weight"),
+    "kernel of a convolution": ("block.conv.weight",),
+    "matrix of another class, Mixer": ("block.mixer.maps", "block.mixer.weight"),
+    "embedding": ("tokens.weight",),
+    "bias of a linear map": ("block.query.bias", "block.conv.bias"),
+    "bias of a norm": ("block.ln_1.bias",),
+    "bias of another name, Mixer.shift": ("block.mixer.shift",),
+    "gain of nn.LayerNorm": ("block.ln_1.weight",),
+    "gain of nn.RMSNorm": ("block.query_norm.weight",),
+    "gain of another class RMSNorm": ("block.key_norm.weight", "block.LayerNorm.weight",
+                                      "ln_f.weight"),
+    "gain of a norm called Scale": ("block.scale_in.weight",),
+    "gain that is a single number": ("block.gate",),
+    "parameter that does not train": ("old.weight", "old.bias"),
+}
+
+
+def by_role(raw, inputs):
+    """In words, where the parameters of each role went, from how often each is in either list."""
+    roles = {role: list(names) for role, names in ROLES.items()}
+    for number, matrix in enumerate(inputs["parts"]):
+        role = "weight of a linear map" if matrix else "gain of a norm called Scale"
+        roles[role].append(f"parts.{number}.weight")
+    if inputs["also"] == "a shared matrix":
+        roles["weight of a linear map"].remove("head.weight")  # it is the embedding
+        roles["weight of a linear map"].append("tokens.weight")
+    if inputs["also"] != "a frozen map":
+        roles["parameter that does not train"] = []
+    return {role: _place([numbers(raw, name, 2) for name in names])
+            for role, names in roles.items()}
+
+
+def _place(counts):
+    """In words, in which list the parameters are that are counted."""
+    places = set()
+    for pair in counts:
+        where = " and ".join(label for label, count in zip(("decayed", "not decayed"), pair,
+                                                           strict=True) if count)
+        places.add((where or "in neither") + (" twice" if max(pair) > 1 else ""))
+    if len(places) < 2:
+        return "".join(places) or "in neither"
+    return " and ".join(f"in part {place}" for place in sorted(places))
 
 
 def faulty_groups(decays="matrices", swapped=False, frozen=False, shared=False):

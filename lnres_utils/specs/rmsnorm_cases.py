@@ -234,7 +234,8 @@ FROZEN = "parameter that does not train"
 def decay_groups(rng):
     def inputs(also="nothing"):
         width, vocabulary = rng.permutation(np.arange(5, 12))[:2]
-        return {"width": int(width), "vocabulary": int(vocabulary), "also": also}
+        return {"width": int(width), "vocabulary": int(vocabulary), "also": also,
+                "parts": rng.permutation(np.arange(8) < 4)}
 
     plain = inputs()
     return [
