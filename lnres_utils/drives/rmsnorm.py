@@ -60,7 +60,7 @@ def _members(label, group, known):
 
 
 def _model(inputs):
-    """A model with norms of several classes; of its ``parts``, only shapes tell what they are."""
+    """A model with norms of several classes; the names of its ``parts`` say nothing."""
     import torch
     from torch import nn
 
@@ -92,11 +92,13 @@ def _model(inputs):
     })
     block.register_parameter("gate", nn.Parameter(torch.zeros(())))
     head = nn.Linear(width, vocabulary, bias=False)
+    kinds = {"map": lambda: nn.Linear(width, width, bias=False),
+             "map-and-bias": lambda: nn.Linear(width, width),
+             "scale": lambda: Scale(0.0), "norm": lambda: nn.LayerNorm(width)}
     model = nn.ModuleDict({"tokens": nn.Embedding(vocabulary, width), "block": block,
                            "ln_f": RMSNorm(1.0), "head": head,
-                           "parts": nn.ModuleList(
-                               nn.Linear(width, width, bias=False) if matrix else Scale(0.0)
-                               for matrix in inputs["parts"])})
+                           "parts": nn.ModuleList(kinds[kind]()
+                                                  for kind in inputs["parts"].split())})
     if inputs["also"] == "a frozen map":
         model["old"] = nn.Linear(width, width).requires_grad_(False)
     if inputs["also"] == "a shared matrix":

@@ -3,6 +3,7 @@
 from functools import partial
 
 from lnres_utils.checking import Knob
+from lnres_utils.drives.common import WrongKind
 from lnres_utils.specs.raw import numbers
 
 DIALECTS = "rmsnorm/dialects"
@@ -22,19 +23,27 @@ ROLES = {  # the parameters of the model; those of its parts come on top
     "gain that is a single number": ("block.gate",),
     "parameter that does not train": ("old.weight", "old.bias"),
 }
+PARTS = {  # what the parts may be: {last name of a parameter: its role}
+    "map": {"weight": "weight of a linear map"},
+    "map-and-bias": {"weight": "weight of a linear map", "bias": "bias of a linear map"},
+    "scale": {"weight": "gain of a norm called Scale"},
+    "norm": {"weight": "gain of nn.LayerNorm", "bias": "bias of a norm"},
+}
 
 
 def by_role(raw, inputs):
     """In words, where the parameters of each role went, from how often each is in either list."""
     roles = {role: list(names) for role, names in ROLES.items()}
-    for number, matrix in enumerate(inputs["parts"]):
-        role = "weight of a linear map" if matrix else "gain of a norm called Scale"
-        roles[role].append(f"parts.{number}.weight")
+    for number, part in enumerate(inputs["parts"].split()):
+        for last, role in PARTS[part].items():
+            roles[role].append(f"parts.{number}.{last}")
     if inputs["also"] == "a shared matrix":
         roles["weight of a linear map"].remove("head.weight")  # it is the embedding
         roles["weight of a linear map"].append("tokens.weight")
     if inputs["also"] != "a frozen map":
         roles["parameter that does not train"] = []
+    if set(raw) != {name for names in roles.values() for name in names}:
+        raise WrongKind("parameters are told of that the model does not have, or not of all")
     return {role: _place([numbers(raw, name, 2) for name in names])
             for role, names in roles.items()}
 

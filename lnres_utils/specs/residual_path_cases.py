@@ -179,10 +179,13 @@ def depth_scaled_init(rng):
     groups = {"output maps": ("std of output maps",), "other maps": ("std of other maps",),
               "normal draws": ("means", "fourth moment", "draws"), "biases": ("biases",),
               "norms": ("norms",)}
-    seed, default_seed = map(int, rng.integers(1 << 30, size=2))
-    inputs = {"width": 40, "depth": 2, "std": 0.1, "seed": seed}
-    known = {}  # one call, told of one by one
+
+    def drawn(depth, **more):
+        return {"width": int(rng.integers(40, 56)), "depth": depth, **more,
+                "seed": int(rng.integers(1 << 30))}
+
+    inputs, known = drawn(2, std=0.1), {}  # one call, told of one by one
     return [
         *(Case(group, inputs, only=names, known=known) for group, names in groups.items()),
-        Case("default std", {"width": 40, "depth": 3, "seed": default_seed}),
+        Case("default std", drawn(3)),
     ]

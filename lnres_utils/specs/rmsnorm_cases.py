@@ -7,6 +7,7 @@ there the last bit of float32 arithmetic, which is free, would decide.
 import numpy as np
 
 from lnres_utils.checking import Case
+from lnres_utils.specs import decay_family
 from lnres_utils.specs.feature_axis_cases import (
     SAME,
     VISIBLE_EPS,
@@ -235,7 +236,7 @@ def decay_groups(rng):
     def inputs(also="nothing"):
         width, vocabulary = rng.permutation(np.arange(5, 12))[:2]
         return {"width": int(width), "vocabulary": int(vocabulary), "also": also,
-                "parts": rng.permutation(np.arange(8) < 4)}
+                "parts": " ".join(rng.permutation(2 * list(decay_family.PARTS)))}
 
     plain = inputs()
     return [
