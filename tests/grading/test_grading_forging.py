@@ -80,14 +80,21 @@ def test_words_that_are_announced_earn_nothing(mark, name):
 
 SUMMED_UP = [name for name in specs.exercises
              if not specs.get(name).summary.__name__.startswith("<")]
-REFUSED = {"ProjectedResidual": 3}  # whether a ValueError came is a word
+ASKED_OF_ALL = ("concepts_before", "concepts_after", "predict_layer_norm", "choose_probe")
+FACTS = {  # points for what is the same in every run
+    "LayerNorm": 2, "RMSNorm": 1,  # the names and shapes of the state
+    "residual_update": 4, "ProjectedResidual": 3,  # that a ValueError came; the input is kept
+    "TinyTransformer": 2,  # the sizes of the weights, for either of two depths
+}
 
 
 def replies(exercise, cases):
     """What a right answer's process says of these cases."""
     right = exercise.family()
     with judging_alone():
-        return [unpack(encode({"outputs": exercise.drive(right, case.inputs)})) for case in cases]
+        return [unpack(encode({"outputs": {
+            name: value if isinstance(value, str) else np.asarray(value)
+            for name, value in exercise.drive(right, case.inputs).items()}})) for case in cases]
 
 
 def points(exercise, cases, said):
@@ -100,13 +107,14 @@ def test_all_that_is_forged_here_is_summed_up_by_the_grader():
     assert set(FORGED) <= set(SUMMED_UP)
 
 
-@pytest.mark.parametrize("name", SUMMED_UP)
-def test_what_was_right_in_another_run_earns_nothing(name):
+@pytest.mark.parametrize("name", [
+    name for name in specs.exercises if name not in ASKED_OF_ALL])
+def test_what_was_right_in_another_run_earns_nothing_but_facts(name):
     this, other = drawn(name, 3), drawn(name, 4)
     exercise = this.exercise
     assert points(exercise, this.cases, replies(exercise, this.cases)) == exercise.max_points
     earned = points(exercise, this.cases, replies(exercise, other.cases))
-    assert earned == REFUSED.get(name, 0)
+    assert earned <= FACTS.get(name, 0)
 
 
 ODD = {"missing": None, "text": "text", "true": True, "a list": [1.0], "a dict": {"a": 1},
