@@ -19,9 +19,9 @@ def depth_scaled_init(answer, inputs):
     from torch import nn
 
     torch.default_generator.manual_seed(0)
-    model = unfilled(inputs)
+    model = unfilled(inputs["width"], inputs["depth"])
     with torch.no_grad():
-        for name, numbers in starts(model, inputs["seed"]).items():
+        for name, numbers in starts(shapes(model), inputs["seed"]).items():
             model.get_parameter(name).copy_(torch.from_numpy(numbers))
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     torch.default_generator.manual_seed(1)
@@ -34,19 +34,22 @@ def depth_scaled_init(answer, inputs):
     return {name: array(value) for name, value in model.state_dict().items() if name in before}
 
 
-def starts(model, seed):
-    """What gains and biases of the model start at, by name: all that has one axis."""
+def shapes(model):
+    """The shapes of all parameters, by name."""
+    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+
+
+def starts(shapes, seed):
+    """What gains and biases start at, by name: all that has one axis."""
     rng = np.random.default_rng(seed)
     return {name: rng.uniform(name.endswith("weight") - 0.5, name.endswith("weight") + 0.5,
-                              tuple(parameter.shape)).astype(np.float32)
-            for name, parameter in model.named_parameters() if parameter.ndim == 1}
+                              shape).astype(np.float32)
+            for name, shape in shapes.items() if len(shape) == 1}
 
 
-def unfilled(inputs):
+def unfilled(width, depth):
     """Linear maps and norms under the names that such a model has; nothing is ever computed."""
     from torch import nn
-
-    width, depth = inputs["width"], inputs["depth"]
 
     def block():
         return nn.ModuleDict({

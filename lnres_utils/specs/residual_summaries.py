@@ -3,6 +3,8 @@
 Random masks and weights are told by facts that any draw shows.
 """
 
+from functools import cache
+
 import numpy as np
 
 from lnres_utils.drives import initialization
@@ -108,13 +110,9 @@ def depth_scaled_init(raw, inputs):
     The weights are random, so what is told holds for any draw: standard deviations, means and the
     fourth moment (3 for a normal distribution).
     """
-    import torch
-
-    with torch.device("meta"):  # names and shapes are enough
-        model = initialization.unfilled(inputs)
-    found = {name: numbers(raw, name, *parameter.shape)
-             for name, parameter in model.named_parameters()}
-    before = initialization.starts(model, inputs["seed"])
+    shapes = _shapes(inputs["width"], inputs["depth"])
+    found = {name: numbers(raw, name, *shape) for name, shape in shapes.items()}
+    before = initialization.starts(shapes, inputs["seed"])
     norms = {name for name in before if name.split(".")[-2] in initialization.NORMS}
     weights = {name: value.astype(float) for name, value in found.items() if name not in before}
     std = inputs.get("std", 0.02)
@@ -131,6 +129,15 @@ def depth_scaled_init(raw, inputs):
         "biases": _fate(found, before, set(before) - norms, {"0": 0.0}),
         "norms": _fate(found, before, norms, {}),
     }
+
+
+@cache
+def _shapes(width, depth):
+    """The shapes of the parameters of such a model, by name."""
+    import torch
+
+    with torch.device("meta"):  # draws nothing
+        return initialization.shapes(initialization.unfilled(width, depth))
 
 
 def _draws(weights):
