@@ -9,7 +9,7 @@ from answers import legal_residual
 from conftest import checked, named
 from torch import nn
 
-from lnres_utils.drives.residual_path import dropping_block
+from lnres_utils import specs
 
 LEVELS = {"task": "levels", "mode": "train", "axes": 3, "examples": 1000, "level": 2.0, "p": 0.4}
 
@@ -62,17 +62,22 @@ MASKS = {  # what is drawn: (mask, in words)
 }
 
 
+def told(answer, inputs):
+    exercise = specs.get("ResidualBlock")
+    return exercise.summary(exercise.drive(answer, inputs), inputs)
+
+
 @pytest.mark.parametrize("kind", MASKS)
 def test_who_shares_a_draw_is_told_in_words(kind):
     mask, words = MASKS[kind]
-    facts = dropping_block(block(mask), LEVELS)
+    facts = told(block(mask), LEVELS)
     assert facts["mask"] == words
     assert facts["levels"].startswith("2 and ")
     assert (facts["shares"][0] != facts["shares"][0]) == (kind in ("the batch", "features"))
 
 
 def test_nothing_is_told_of_masks_in_evaluation():
-    facts = dropping_block(block(draws_of(0)), {**LEVELS, "mode": "eval"})
+    facts = told(block(draws_of(0)), {**LEVELS, "mode": "eval"})
     assert facts["mask"] == "none" and list(facts["shares"]) == [1.0]
 
 

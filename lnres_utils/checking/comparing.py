@@ -51,7 +51,8 @@ def _of_another_form(output, given, expected):
     if given is None:
         return "is missing"
     if isinstance(expected, str) or isinstance(given, str):
-        return None if given == expected else f"is {given!r}; {expected!r} was expected"
+        alike = isinstance(given, str) and isinstance(expected, str) and given == expected
+        return None if alike else f"is {given!r}; {expected!r} was expected"
     given, expected = np.asarray(given), np.asarray(expected)
     if given.shape != expected.shape:
         return f"has shape {given.shape}; {expected.shape} was expected"

@@ -88,7 +88,10 @@ class Exercise:
     """All that the engine knows about one exercise.
 
     ``reference(inputs)`` gives the right outputs; ``family(**settings)`` gives an answer with the
-    mistakes of ``settings``, none by default. Both are compared through ``drive(answer, inputs)``.
+    mistakes of ``settings``, none by default. Both are compared through ``drive(answer, inputs)``,
+    which brings back what is compared; or else raw values, from which ``summary(raw, inputs)``
+    makes it. When graded, the drive runs in the student's process and the summary outside of it,
+    so ``raw`` may be forged: a summary raises the drives' ``WrongKind`` where it is not as asked.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Exercise:
     families: Mapping[str, str] = field(default_factory=dict)  # kind of box: what a report calls it
     opened: Callable = lambda case: case  # adds what a case does not show while an answer runs
     forbid: tuple[str, ...] = ()  # dotted names that an answer is to do without, when graded
+    summary: Callable = lambda raw, inputs: raw
     version: int = 1
 
     @property

@@ -1,4 +1,4 @@
-"""Drives of chapter 2: the residual path. Random masks are told by facts that any draw shows."""
+"""Drives of chapter 2: the residual path."""
 
 import numpy as np
 
@@ -8,8 +8,6 @@ from lnres_utils.drives.tensors import NO_GRADIENT, array, output, pull_back
 SHAPES = {2: (3,), 3: (2, 3), 4: (2, 4, 3)}  # the axes after the batch, by the number of all axes
 CALLS = {"train": 200, "eval": 24}  # at most: so many that one draw for the batch goes both ways
 AGAIN = 90  # examples of a call that is to show other draws than the first
-FEW = 20  # draws that may come out alike in two calls by chance
-UNITS = 1000  # independent draws from which a share is told
 NEAR = 1e-6
 
 
@@ -45,9 +43,8 @@ def dropping_block(answer, inputs):
     """Build ``answer(sublayer[, p])`` and do the ``task`` of the case in its ``mode``.
 
     Tasks: "forward" gives the output, "step" the gradient at x and the output after one step of
-    gradient descent of size ``rate``, "levels" what is found in the outputs for an x whose numbers
-    are all ``level``, and "ratio" whether entries of (y - x) / f(x) are neither 0 nor 1 / (1 - p).
-    Where the sub-layer has no weights it is an identity.
+    gradient descent of size ``rate``, "levels" outputs for an x whose numbers are all ``level``,
+    and "ratio" the output for one draw. Where the sub-layer has no weights it is an identity.
     """
     import torch
     from torch import nn
@@ -59,7 +56,7 @@ def dropping_block(answer, inputs):
     block = _module(answer(sublayer, *given(inputs, "p"))).train(inputs["mode"] == "train")
     x = torch.tensor(inputs["x"], requires_grad=inputs["task"] == "step")
     if inputs["task"] == "ratio":
-        return {"other ratios": _other_ratios(block, sublayer, x, inputs["p"])}
+        return {"y": _drawn(block, x)}
     y = _steady(block, x)
     if y is None:
         return {"second call": "different"}
@@ -82,11 +79,11 @@ def scaled_residual(answer, inputs):
 
 
 def projected_residual(answer, inputs):
-    """Build ``answer(width_in, width_out, sublayer)``; tell its shortcut apart from its update.
+    """Build ``answer(width_in, width_out, sublayer)``; what tells its shortcut from its update.
 
     The shortcut is what is left when the sub-layer gives zeros, and the update the rest; so the
-    random start of a projection does not matter. Tasks: "forward"; "step" adds how one step of
-    gradient descent changes the shortcut; "misfit" gives it a sub-layer of another output shape.
+    random start of a projection does not matter. Tasks: "forward"; "step" adds the same after one
+    step of gradient descent; "misfit" gives it a sub-layer of another output shape.
     """
     import torch
 
@@ -102,21 +99,17 @@ def projected_residual(answer, inputs):
     if y is None:
         return {"second call": "different"}
     _fitting(y, (*x.shape[:-1], width_out), x)
-    shortcut, offset = _shortcut(block, sublayer, width_in)
     facts = {
         "second call": "the same",
         "parameters": np.asarray(_own_parameters(block, sublayer)),
-        "at zero": "0" if np.abs(offset).max() < NEAR else "not 0",
-        "shortcut": _called(shortcut),
-        "update": array(y) - before @ shortcut - offset,
+        "y": array(y), **_shortcut(block, sublayer, width_in),
     }
     if inputs["task"] == "forward":
         return facts
     _descend(block, y, inputs)
-    after = array(output(block, torch.tensor(before)))
-    changed, offset = _shortcut(block, sublayer, width_in)
-    return {**facts, "change of the shortcut": changed - shortcut,
-            "update after": after - before @ changed - offset}
+    after = {"y": array(output(block, torch.tensor(before))),
+             **_shortcut(block, sublayer, width_in)}
+    return {**facts, **{f"{name} after": value for name, value in after.items()}}
 
 
 def _module(built):
@@ -192,21 +185,17 @@ def _step(block, x, inputs):
     return {"dx": dx, "y after a step": array(output(block, x.detach().clone()))}
 
 
-def _other_ratios(block, sublayer, x, p):
-    """In words, how many entries of (y - x) / f(x) are neither 0 nor 1 / (1 - p)."""
+def _drawn(block, x):
+    """The output for one draw."""
     import torch
 
     _seed(1)
     with torch.no_grad():
-        update = sublayer(x.clone())
-        ratio = (_fitting(output(block, x.clone()), x.shape, x) - x) / update
-    ratio = array(ratio)[np.abs(array(update)) > 1e-3]
-    known = (np.abs(ratio) < NEAR) | (np.abs(ratio - 1 / (1 - p)) < NEAR)
-    return "none" if known.all() else "some" if known.any() else "all"
+        return array(_fitting(output(block, x.clone()), x.shape, x))
 
 
 def _levels(block, inputs):
-    """The numbers in the outputs for a constant x, who shares one draw, and how often each is."""
+    """The outputs for a constant x: many examples, and more calls while all numbers are alike."""
     import torch
 
     def call(seed, examples):
@@ -221,32 +210,7 @@ def _levels(block, inputs):
         few.append(call(1 + each, AGAIN))
         if constant and abs(few[-1].flat[0] - many.flat[0]) > NEAR:
             break
-    levels = np.unique(np.round(np.concatenate([many.ravel(), *map(np.ravel, few)]), 6))
-    if len(levels) > 6:
-        return {"levels": "more than 6 different numbers"}
-    mask, units = _mask(many, len(levels))
-    if units > FEW and not constant and np.array_equal(few[0], few[1], equal_nan=True):
-        mask += ", the same at every call"
-    shares = [np.mean(np.abs(many - level) < NEAR) if units >= UNITS or len(levels) == 1
-              else np.nan for level in levels]
-    return {"levels": " and ".join(f"{level:.5g}" for level in levels), "mask": mask,
-            "shares": np.array(shares)}
-
-
-def _mask(y, levels):
-    """In words, which entries share one draw; and how many draws there are, 0 if none is seen."""
-    def same(*axes):
-        return bool((np.ptp(y, axis=axes) < NEAR).all())
-
-    if same(*range(y.ndim)):
-        return ("none", 0) if levels == 1 else ("one draw for the batch", 1)
-    if same(*range(1, y.ndim)):
-        return "one draw for each example", len(y)
-    if same(-1):
-        return "one draw for each token", y.size // y.shape[-1]
-    if same(0):
-        return "one draw for all examples", y[0].size
-    return "one draw for each entry", y.size
+    return {"y": many, "again": np.stack(few)}
 
 
 def _own_parameters(block, sublayer):
@@ -257,7 +221,7 @@ def _own_parameters(block, sublayer):
 
 
 def _shortcut(block, sublayer, width_in):
-    """Matrix (in, out) and offset of the block while its sub-layer gives zeros."""
+    """What the block gives for unit vectors and for zeros while its sub-layer gives zeros."""
     import torch
 
     linear = sublayer[0]
@@ -270,20 +234,7 @@ def _shortcut(block, sublayer, width_in):
         offset = array(output(block, torch.zeros_like(unit)))[0, 0]
         linear.weight.copy_(kept[0])
         linear.bias.copy_(kept[1])
-    return rows - offset, offset
-
-
-def _called(matrix):
-    """A shortcut in words."""
-    unit = np.eye(*matrix.shape)
-    if np.abs(matrix).max() < NEAR:
-        return "nothing"
-    if np.abs(matrix - matrix[0, 0] * unit).max() > NEAR:
-        return "a linear map"
-    if len(set(matrix.shape)) > 1:
-        return "the input, cut or padded"
-    times = matrix[0, 0]
-    return "the identity" if abs(times - 1) < NEAR else f"{times:.3g} times the identity"
+    return {"rows": rows, "offset": offset}
 
 
 def _misfit(sublayer, kind):

@@ -1,5 +1,7 @@
 """Drives of chapter 4: RMSNorm."""
 
+import numpy as np
+
 from lnres_utils.drives.common import WrongKind, brief, given, unpack
 
 
@@ -30,18 +32,19 @@ def convert_gain(answer, inputs):
 
 
 def decay_groups(answer, inputs):
-    """``answer(model)`` gives the parameters that decay and the others; told role by role."""
-    model, roles = _model(inputs)
+    """``answer(model)`` gives the parameters that decay and the others.
+
+    Gives, for each parameter by its name, how often it is in the one list and in the other.
+    """
+    model = _model(inputs)
     groups = unpack(answer(model), ("decayed", "not decayed"))
-    known = {id(parameter) for parameter in model.parameters()}
-    members = {}
-    for label, group in groups.items():
-        members[label] = _members(label, group, known)
-    return {role: _place(parameters, members) for role, parameters in roles.items()}
+    known = {id(parameter): name for name, parameter in model.named_parameters()}
+    members = [_members(label, group, known) for label, group in groups.items()]
+    return {name: np.array([group.count(name) for group in members]) for name in known.values()}
 
 
 def _members(label, group, known):
-    """The parameters of one list, each by its id."""
+    """The parameters of one list, each by its name."""
     if isinstance(group, dict) or not hasattr(group, "__iter__") or isinstance(group, str):
         raise WrongKind(f"the parameters {label} are {brief(group)}; a list was expected")
     if isinstance(group, (set, frozenset)):
@@ -52,24 +55,12 @@ def _members(label, group, known):
         if id(each) not in known:
             raise WrongKind(f"among the parameters {label} is {brief(each)}; parameters of the "
                             "model were expected")
-        members.append(id(each))
+        members.append(known[id(each)])
     return members
 
 
-def _place(parameters, members):
-    """In words, where the parameters of one role went."""
-    places = set()
-    for parameter in parameters:
-        counts = {label: group.count(id(parameter)) for label, group in members.items()}
-        where = " and ".join(label for label, count in counts.items() if count)
-        places.add((where or "in neither") + (" twice" if max(counts.values()) > 1 else ""))
-    if len(places) == 1:
-        return places.pop()
-    return " and ".join(f"in part {place}" for place in sorted(places))
-
-
 def _model(inputs):
-    """A model with norms of several classes, and its parameters by their role."""
+    """A model with norms of several classes; the names of its ``parts`` say nothing."""
     import torch
     from torch import nn
 
@@ -101,27 +92,15 @@ def _model(inputs):
     })
     block.register_parameter("gate", nn.Parameter(torch.zeros(())))
     head = nn.Linear(width, vocabulary, bias=False)
-    old = nn.Linear(width, width)
+    kinds = {"map": lambda: nn.Linear(width, width, bias=False),
+             "map-and-bias": lambda: nn.Linear(width, width),
+             "scale": lambda: Scale(0.0), "norm": lambda: nn.LayerNorm(width)}
     model = nn.ModuleDict({"tokens": nn.Embedding(vocabulary, width), "block": block,
-                           "ln_f": RMSNorm(1.0), "head": head})
+                           "ln_f": RMSNorm(1.0), "head": head,
+                           "parts": nn.ModuleList(kinds[kind]()
+                                                  for kind in inputs["parts"].split())})
     if inputs["also"] == "a frozen map":
-        model["old"] = old.requires_grad_(False)
+        model["old"] = nn.Linear(width, width).requires_grad_(False)
     if inputs["also"] == "a shared matrix":
         head.weight = model["tokens"].weight
-    roles = {
-        "weight of a linear map": [block["query"].weight, head.weight],
-        "kernel of a convolution": [block["conv"].weight],
-        "matrix of another class, Mixer": [block["mixer"].maps, block["mixer"].weight],
-        "embedding": [model["tokens"].weight],
-        "bias of a linear map": [block["query"].bias, block["conv"].bias],
-        "bias of a norm": [block["ln_1"].bias],
-        "bias of another name, Mixer.shift": [block["mixer"].shift],
-        "gain of nn.LayerNorm": [block["ln_1"].weight],
-        "gain of nn.RMSNorm": [block["query_norm"].weight],
-        "gain of another class RMSNorm": [block["key_norm"].weight, block["LayerNorm"].weight,
-                                          model["ln_f"].weight],
-        "gain of a norm called Scale": [block["scale_in"].weight],
-        "gain that is a single number": [block.gate],
-        "parameter that does not train": [old.weight, old.bias],
-    }
-    return model, roles
+    return model

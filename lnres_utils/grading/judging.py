@@ -136,10 +136,21 @@ def run_of(exercise, case, reply):
     if failure is None:
         if not isinstance(outputs, dict):
             raise Malformed("neither outputs nor a failure")
-        known = {name: plain(value, MOST_TEXT) if isinstance(value, str) else value
-                 for name, value in outputs.items() if name in exercise.outputs}
-        outputs, failure = examined(exercise, known, case.only)
+        raw = {name: plain(value, MOST_TEXT) if isinstance(value, str) else value
+               for name, value in outputs.items()}
+        outputs, failure = _summed_up(exercise, case, raw)
     return Run(case, None if failure else outputs, failure, tuple(changed))
+
+
+def _summed_up(exercise, case, raw):
+    """The outputs, and the failure if there is one, from what a process says of a case."""
+    try:
+        with np.errstate(all="ignore"):
+            outputs = exercise.summary(raw, case.inputs)
+    except Exception as error:  # whatever a forged reply may lead to
+        return None, Failure("WrongKind", plain(str(error)), wrong_kind=True)
+    asked = {name: value for name, value in outputs.items() if name in exercise.outputs}
+    return examined(exercise, asked, case.only)
 
 
 def _failure(exercise, told):

@@ -3,8 +3,61 @@
 from functools import partial
 
 from lnres_utils.checking import Knob
+from lnres_utils.drives.common import WrongKind
+from lnres_utils.specs.raw import numbers
 
 DIALECTS = "rmsnorm/dialects"
+ROLES = {  # the parameters of the model; those of its parts come on top
+    "weight of a linear map": ("block.query.weight", "head.weight"),
+    "kernel of a convolution": ("block.conv.weight",),
+    "matrix of another class, Mixer": ("block.mixer.maps", "block.mixer.weight"),
+    "embedding": ("tokens.weight",),
+    "bias of a linear map": ("block.query.bias", "block.conv.bias"),
+    "bias of a norm": ("block.ln_1.bias",),
+    "bias of another name, Mixer.shift": ("block.mixer.shift",),
+    "gain of nn.LayerNorm": ("block.ln_1.weight",),
+    "gain of nn.RMSNorm": ("block.query_norm.weight",),
+    "gain of another class RMSNorm": ("block.key_norm.weight", "block.LayerNorm.weight",
+                                      "ln_f.weight"),
+    "gain of a norm called Scale": ("block.scale_in.weight",),
+    "gain that is a single number": ("block.gate",),
+    "parameter that does not train": ("old.weight", "old.bias"),
+}
+PARTS = {  # what the parts may be: {last name of a parameter: its role}
+    "map": {"weight": "weight of a linear map"},
+    "map-and-bias": {"weight": "weight of a linear map", "bias": "bias of a linear map"},
+    "scale": {"weight": "gain of a norm called Scale"},
+    "norm": {"weight": "gain of nn.LayerNorm", "bias": "bias of a norm"},
+}
+
+
+def by_role(raw, inputs):
+    """In words, where the parameters of each role went, from how often each is in either list."""
+    roles = {role: list(names) for role, names in ROLES.items()}
+    for number, part in enumerate(inputs["parts"].split()):
+        for last, role in PARTS[part].items():
+            roles[role].append(f"parts.{number}.{last}")
+    if inputs["also"] == "a shared matrix":
+        roles["weight of a linear map"].remove("head.weight")  # it is the embedding
+        roles["weight of a linear map"].append("tokens.weight")
+    if inputs["also"] != "a frozen map":
+        roles["parameter that does not train"] = []
+    if set(raw) != {name for names in roles.values() for name in names}:
+        raise WrongKind("parameters are told of that the model does not have, or not of all")
+    return {role: _place([numbers(raw, name, 2) for name in names])
+            for role, names in roles.items()}
+
+
+def _place(counts):
+    """In words, in which list the parameters are that are counted."""
+    places = set()
+    for pair in counts:
+        where = " and ".join(label for label, count in zip(("decayed", "not decayed"), pair,
+                                                           strict=True) if count)
+        places.add((where or "in neither") + (" twice" if max(pair) > 1 else ""))
+    if len(places) < 2:
+        return "".join(places) or "in neither"
+    return " and ".join(f"in part {place}" for place in sorted(places))
 
 
 def faulty_groups(decays="matrices", swapped=False, frozen=False, shared=False):

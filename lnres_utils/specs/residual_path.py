@@ -11,6 +11,7 @@ from lnres_utils.specs import LESSONS
 from lnres_utils.specs import residual_family as family
 from lnres_utils.specs import residual_knobs as knobs
 from lnres_utils.specs import residual_path_cases as cases
+from lnres_utils.specs import residual_summaries as summaries
 
 CHAPTER = "residual-path"
 SHARE = 0.05  # of 4,000 draws: 6 standard deviations between two answers, 4.5 if they mirror draws
@@ -28,9 +29,9 @@ def _gradient_reference(inputs):
     return {"dx": row}
 
 
-def _by_blocks(drive, inputs, build):
-    """What the drive tells of a block of the book; how often each number comes is known exactly."""
-    right = drive(build, inputs)
+def _by_dropping(inputs, build):
+    """What is told of a block of the book; how often each number comes is known exactly."""
+    right = summaries.dropping_block(drive.dropping_block(build, inputs), inputs)
     if inputs["task"] == "levels" and inputs["mode"] == "train":
         p = inputs.get("p", 0.1)
         right["shares"] = np.where(np.isnan(right["shares"]), np.nan, [p, 1 - p])
@@ -41,7 +42,7 @@ def _residual_reference(inputs):
     from lnres_utils.blocks import Block, no_norm
 
     width = inputs["x"].shape[-1] if "x" in inputs else drive.SHAPES[inputs["axes"]][-1]
-    return _by_blocks(drive.dropping_block, inputs, lambda sublayer, p=0.1: Block(
+    return _by_dropping(inputs, lambda sublayer, p=0.1: Block(
         width, [sublayer], "pre", no_norm, dropout=p))
 
 
@@ -49,15 +50,18 @@ def _depth_reference(inputs):
     from lnres_utils.blocks import Block, StochasticDepth, no_norm
 
     width = inputs["x"].shape[-1] if "x" in inputs else drive.SHAPES[inputs["axes"]][-1]
-    return _by_blocks(drive.dropping_block, inputs, lambda sublayer, p: Block(
+    return _by_dropping(inputs, lambda sublayer, p: Block(
         width, [sublayer], "pre", no_norm, update=lambda width: StochasticDepth(p)))
 
 
 def _scaled_reference(inputs):
     from lnres_utils.blocks import Block, LayerScale, no_norm
 
-    return _by_blocks(drive.scaled_residual, inputs, lambda width, sublayer, start=1e-4: Block(
-        width, [sublayer], "pre", no_norm, update=lambda width: LayerScale(width, start)))
+    def build(width, sublayer, start=1e-4):
+        return Block(width, [sublayer], "pre", no_norm,
+                     update=lambda width: LayerScale(width, start))
+
+    return drive.scaled_residual(build, inputs)
 
 
 def _projected_reference(inputs):
@@ -177,7 +181,8 @@ _EXERCISES = (
         name="ResidualBlock", **_COMMON,
         lesson=knobs.DROPOUT, difficulty=2, minutes=12, kind="class", array="torch tensor",
         parameters=("sublayer", "p=0.1"), cases=cases.residual_block, drive=drive.dropping_block,
-        reference=_residual_reference, family=family.faulty_block, knobs=knobs.BLOCK,
+        summary=summaries.dropping_block, reference=_residual_reference,
+        family=family.faulty_block, knobs=knobs.BLOCK,
         equivalents=_drawing("dropout-on-skip", "dropout-missing", "dropout-always",
                              "dropout-in-evaluation"),
         groups={"addition": 2, "dropout": 2, "evaluation": 1, "all dropped": 1, "default p": 1,
@@ -195,7 +200,8 @@ _EXERCISES = (
         name="ProjectedResidual", **_COMMON,
         lesson=knobs.ADDITIVE, difficulty=2, minutes=15, kind="class", array="torch tensor",
         parameters=("width_in", "width_out", "sublayer"), cases=cases.projected_residual,
-        drive=drive.projected_residual, reference=_projected_reference,
+        drive=drive.projected_residual, summary=summaries.projected_residual,
+        reference=_projected_reference,
         family=family.faulty_projected, knobs=knobs.PROJECTED,
         equivalents=(*_ABSORBED, _NO_WEIGHT),
         groups={"equal widths": 2, "projection": 2, "training": 2, "misfits refused": 2,
@@ -231,7 +237,8 @@ _EXERCISES = (
         name="StochasticDepth", **_COMMON,
         lesson=knobs.DROPOUT, difficulty=3, minutes=15, kind="class", array="torch tensor",
         parameters=("sublayer", "p"), cases=cases.stochastic_depth, drive=drive.dropping_block,
-        reference=_depth_reference, family=_faulty_depth, knobs=knobs.DEPTH,
+        summary=summaries.dropping_block, reference=_depth_reference,
+        family=_faulty_depth, knobs=knobs.DEPTH,
         equivalents=_drawing("skip-dropped", "nothing-dropped", "dropped-in-evaluation",
                              "modes-swapped"),
         groups={"evaluation": 2, "p = 0": 1, "training": 3, "other ranks": 1, "x kept": 1,
@@ -249,8 +256,8 @@ _EXERCISES = (
         name="depth_scaled_init", **_COMMON,
         lesson=knobs.STREAM, difficulty=2, minutes=12, array="torch tensor",
         parameters=("model", "depth", "std=0.02"), cases=cases.depth_scaled_init,
-        drive=initialization.depth_scaled_init, reference=_init_reference,
-        family=family.faulty_init, knobs=knobs.INIT,
+        drive=initialization.depth_scaled_init, summary=summaries.depth_scaled_init,
+        reference=_init_reference, family=family.faulty_init, knobs=knobs.INIT,
         groups={"output maps": 3, "other maps": 2, "normal draws": 1, "biases": 1, "norms": 1,
                 "default std": 1},
         outputs={"std of output maps": Output(tolerance=0.05),

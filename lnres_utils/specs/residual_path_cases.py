@@ -80,9 +80,9 @@ def _kept(rng, mode, *shape, **more):
                 only=("x after the call",))
 
 
-def _levels(mode, axes=3, examples=1000, **more):
-    return {"task": "levels", "mode": mode, "axes": axes, "examples": examples, "level": 2.0,
-            **more}
+def _levels(rng, mode, axes=3, examples=1000, **more):
+    return {"task": "levels", "mode": mode, "axes": axes, "examples": examples,
+            "level": round(rng.uniform(1.5, 2.5), 3), **more}
 
 
 def residual_block(rng):
@@ -92,30 +92,30 @@ def residual_block(rng):
         Case("addition", _block(rng, "forward", "train", 2, 3, 2, 5, p=0.0)),
         Case("evaluation", _block(rng, "forward", "eval", 3, 2, 5, p=0.5)),
         Case("evaluation", _block(rng, "forward", "eval", 2, 4, 5, p=1.0)),
-        Case("evaluation", _levels("eval", p=0.4)),
+        Case("evaluation", _levels(rng, "eval", p=0.4)),
         Case("all dropped", _block(rng, "forward", "train", 3, 4, 5, p=1.0)),
-        Case("dropout", _levels("train", p=0.4)),
+        Case("dropout", _levels(rng, "train", p=0.4)),
         Case("dropout", _block(rng, "ratio", "train", 40, 6, 5, p=0.3)),
-        Case("default p", _levels("train")),
+        Case("default p", _levels(rng, "train")),
         _kept(rng, "eval", 2, 3, 5, p=0.5),
         _kept(rng, "train", 3, 4, p=0.0),
         Case("gradient and training", _step(rng, 2, 3, 5, mode="train", p=0.0)),
         Case("gradient and training", _step(rng, 4, 2, 6, mode="eval", p=0.5)),
-        Case("", _levels("eval", examples=90), judged=False),
+        Case("", _levels(rng, "eval", examples=90), judged=False),
     ]
 
 
 def stochastic_depth(rng):
     return [
         Case("evaluation", _block(rng, "forward", "eval", 3, 2, 5, p=0.5)),
-        Case("evaluation", _levels("eval", p=0.4)),
+        Case("evaluation", _levels(rng, "eval", p=0.4)),
         Case("p = 0", _block(rng, "forward", "train", 2, 3, 5, p=0.0)),
-        Case("training", _levels("train", examples=4000, p=0.4)),
-        Case("training", _levels("train", examples=4000, p=0.25)),
+        Case("training", _levels(rng, "train", examples=4000, p=0.4)),
+        Case("training", _levels(rng, "train", examples=4000, p=0.25)),
         Case("training", _block(rng, "ratio", "train", 40, 6, 5, p=0.3)),
-        Case("other ranks", _levels("train", 2, 90, p=0.4), only=("levels", "mask")),
-        Case("other ranks", _levels("train", 4, 90, p=0.4), only=("levels", "mask")),
-        Case("other ranks", _levels("eval", 2, 90, p=0.4), only=("levels", "mask")),
+        Case("other ranks", _levels(rng, "train", 2, 90, p=0.4), only=("levels", "mask")),
+        Case("other ranks", _levels(rng, "train", 4, 90, p=0.4), only=("levels", "mask")),
+        Case("other ranks", _levels(rng, "eval", 2, 90, p=0.4), only=("levels", "mask")),
         _kept(rng, "eval", 2, 3, 5, p=0.5),
         _kept(rng, "train", 3, 2, 4, p=0.0),
         Case("gradient and training", _step(rng, 2, 3, 5, mode="train", p=0.0)),
@@ -179,8 +179,13 @@ def depth_scaled_init(rng):
     groups = {"output maps": ("std of output maps",), "other maps": ("std of other maps",),
               "normal draws": ("means", "fourth moment", "draws"), "biases": ("biases",),
               "norms": ("norms",)}
-    inputs, known = {"width": 40, "depth": 2, "std": 0.1}, {}  # one call, told of one by one
+
+    def drawn(depth, **more):
+        return {"width": int(rng.integers(40, 56)), "depth": depth, **more,
+                "seed": int(rng.integers(1 << 30))}
+
+    inputs, known = drawn(2, std=0.1), {}  # one call, told of one by one
     return [
         *(Case(group, inputs, only=names, known=known) for group, names in groups.items()),
-        Case("default std", {"width": 40, "depth": 3}),
+        Case("default std", drawn(3)),
     ]

@@ -201,7 +201,8 @@ _EXERCISES = (
     Exercise(
         name="decay_groups", **_COMMON,
         lesson=knobs.DIALECTS, difficulty=2, minutes=10, parameters=("model",),
-        cases=cases.decay_groups, drive=drive.decay_groups, reference=_decay_reference,
+        cases=cases.decay_groups, drive=drive.decay_groups, summary=decay_family.by_role,
+        reference=_decay_reference,
         family=decay_family.faulty_groups, knobs=decay_family.KNOBS,
         array="pair of lists of parameters",
         groups={"matrices": 1, "biases": 1, "gains": 3, "shared and frozen": 2},

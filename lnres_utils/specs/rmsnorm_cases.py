@@ -7,6 +7,7 @@ there the last bit of float32 arithmetic, which is free, would decide.
 import numpy as np
 
 from lnres_utils.checking import Case
+from lnres_utils.specs import decay_family
 from lnres_utils.specs.feature_axis_cases import (
     SAME,
     VISIBLE_EPS,
@@ -234,7 +235,8 @@ FROZEN = "parameter that does not train"
 def decay_groups(rng):
     def inputs(also="nothing"):
         width, vocabulary = rng.permutation(np.arange(5, 12))[:2]
-        return {"width": int(width), "vocabulary": int(vocabulary), "also": also}
+        return {"width": int(width), "vocabulary": int(vocabulary), "also": also,
+                "parts": " ".join(rng.permutation(2 * list(decay_family.PARTS)))}
 
     plain = inputs()
     return [

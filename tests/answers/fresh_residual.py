@@ -103,7 +103,8 @@ def _projected_residual(rng):
 
 def _depth_scaled_init(rng):
     std = {} if rng.random() < 0.3 else {"std": float(10 ** rng.uniform(-2.5, 0))}
-    return {"width": int(rng.integers(40, 50)), "depth": int(rng.integers(2, 4)), **std}
+    return {"width": int(rng.integers(40, 50)), "depth": int(rng.integers(2, 4)),
+            "seed": int(rng.integers(1 << 30)), **std}
 
 
 GENERATORS = {

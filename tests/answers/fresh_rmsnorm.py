@@ -73,7 +73,8 @@ def _convert(rng):
 
 def _decay(rng):
     return {"width": int(rng.integers(3, 9)), "vocabulary": int(rng.integers(9, 20)),
-            "also": str(rng.choice(["nothing", "a frozen map", "a shared matrix"]))}
+            "also": str(rng.choice(["nothing", "a frozen map", "a shared matrix"])),
+            "parts": " ".join(rng.choice(["map", "map-and-bias", "scale", "norm"], 8))}
 
 
 GENERATORS = {

@@ -47,6 +47,11 @@ class Asked:
     def call(self):
         return f"{self.name}({', '.join(self.parameters)})"
 
+    @staticmethod
+    def summary(raw, inputs):
+        """Raw values stay as they are: whoever grades sums them up."""
+        return raw
+
 
 @dataclass
 class Student:
