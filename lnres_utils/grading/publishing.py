@@ -1,8 +1,6 @@
 """From the stored results to what a teacher opens: tables, and pages for students and the class."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -46,7 +44,7 @@ def publish(out: Path, *, book="", for_nbgrader=False, watch: Callable = iter):
                 page.unlink()
         storing.write(out / "class.html", [class_page(storing.results(out), address(book, out))])
         storing.write(out / "results.jsonl",
-                      (json.dumps(asdict(result)) + "\n" for result in storing.results(out)))
+                      map(storing.text_of, storing.results(out)))
         if for_nbgrader:
             storing.write(out / "nbgrader.csv", nbgrader(storing.results(out)))
         storing.write(out / "totals.csv", points(storing.results(out)))

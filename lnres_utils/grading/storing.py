@@ -127,9 +127,14 @@ def store(out: Path, submission: Submission, result: Result):
     """Keep a result."""
     path = out / RESULTS / f"{stored_name(submission)}.json"
     try:
-        write(path, [json.dumps(asdict(result)) + "\n"])
+        write(path, [text_of(result)])
     except OSError as error:
         raise cannot_write(path, error) from None
+
+
+def text_of(result: Result) -> str:
+    """A line of JSON that ``result_of`` reads."""
+    return json.dumps(vars(result), default=vars) + "\n"
 
 
 def stored(out: Path, name: str) -> Result | None:

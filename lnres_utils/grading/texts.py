@@ -15,7 +15,9 @@ LONGEST = 60  # bytes of the readable part of a file's name
 
 def clean(text):
     """In one line, without control characters and without what UTF-8 has no bytes for."""
-    return " ".join("".join(map(_seen, str(text))).split())
+    text = str(text)
+    seen = text if text.isprintable() else "".join(map(_seen, text))
+    return " ".join(seen.split())
 
 
 def _seen(character):
