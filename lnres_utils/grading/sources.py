@@ -3,6 +3,7 @@
 import ast
 import re
 import warnings
+from functools import lru_cache
 
 ASKING = frozenset(["check", "hint", "progress"])  # what a learner calls to see how far they are
 LONGEST = 200_000  # characters that are parsed
@@ -77,6 +78,7 @@ def only_imports(source):
     return tree is not None and bool(tree.body) and all(isinstance(p, kinds) for p in tree.body)
 
 
+@lru_cache(maxsize=256)
 def parsed(source):
     """The syntax tree of a cell, its magics left out; None if it is not Python."""
     if len(source) > LONGEST:

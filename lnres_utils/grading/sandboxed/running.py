@@ -269,7 +269,8 @@ def warmed(drives):
         cells.run(student.shell, "%%time\nNone", 0, None, int)
     _seed(0)
     room, x = drives["feature_axis"], np.ones((2, 3))
-    step = {"task": "train", "x": x, "dy": x, "rate": 1.0}
+    step = {"task": "train", "x": x, "dy": x, "rate": 1.0, "weight": np.ones((3, 3)),
+            "bias": np.ones(3)}
     for drive, answer, inputs in ((room.standardize, np.asarray, {"x": x}),
                                   (room.standardize, _failing, {"x": x}),
                                   (room.norm_module, _module, step)):
