@@ -84,7 +84,8 @@ class Zygote:
         for end in itertools.chain(own[1:], *seats, (end for _, end in lines)):
             end.close()
         self._line, *self.connections = [Connection(mine.detach()) for mine, _ in lines]
-        self._line.send((work, scratch, os.getcwd()))
+        with contextlib.suppress(OSError):  # it has ended already, which ``ready`` tells
+            self._line.send((work, scratch, os.getcwd()))
 
     def ready(self):
         """What it says when it has started: the sandbox it found, and how long it took."""

@@ -34,7 +34,7 @@ try:
     grade(submissions, Path(sys.argv[2]), seed=1, workers=2, limits=limits)
 except GradingError as error:
     sys.exit(f"{type(error).__name__}: {error}")
-print(len({"matplotlib", "nbformat", "IPython"} & set(sys.modules)))
+print(len({"matplotlib", "nbformat", "IPython", "torch"} & set(sys.modules)))
 """
 
 
