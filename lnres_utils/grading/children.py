@@ -16,7 +16,14 @@ import psutil
 from lnres_utils.grading import folders
 from lnres_utils.grading.errors import GradingError
 from lnres_utils.grading.sandboxed import starting
-from lnres_utils.grading.sandboxed.wire import Channel, Closed, Late, Malformed, encode
+from lnres_utils.grading.sandboxed.wire import (
+    Channel,
+    Closed,
+    Late,
+    Listening,
+    Malformed,
+    encode,
+)
 
 BOOT = 120.0  # seconds that a program of ours may take to start on a slow disk
 CLOSE = 10.0  # seconds that it may take to end
@@ -114,11 +121,11 @@ class Forks:
         self._control = Channel(seat)
         self._reply("ready")
 
-    def start(self, end, settings):
-        """The id of a new process that has ``end`` of a socket pair."""
+    def start(self, ends, settings):
+        """The id of a new process that has the ``ends`` of two socket pairs."""
         frame = encode({"fork": settings})
         try:
-            socket.send_fds(self._control.socket, [frame], [end.fileno()])
+            socket.send_fds(self._control.socket, [frame], [end.fileno() for end in ends])
         except OSError as error:
             raise ZygoteGone(str(error)) from None
         return self._reply("pid")["pid"]
@@ -151,9 +158,10 @@ class Spawns:
     def __init__(self, scratch):
         self._scratch, self._processes = scratch, {}
 
-    def start(self, end, settings):
-        end.set_inheritable(True)
-        process = _program(self._scratch, [end], once=True)
+    def start(self, ends, settings):
+        for end in ends:
+            end.set_inheritable(True)
+        process = _program(self._scratch, ends, once=True)
         self._processes[process.pid] = process
         return process.pid
 
@@ -203,12 +211,13 @@ class Child:
         except OSError as error:
             raise GradingError(f"{scratch!r} cannot be written: {error.strerror}; set TMPDIR to a "
                                "folder with space") from None
-        mine, end = socket.socketpair()
+        mine, ends = zip(*(socket.socketpair() for _ in range(2)), strict=True)
         settings = {"folder": self.folder, "memory": limits.memory, "forbid": list(forbid),
                     "file_bytes": limits.file_bytes, "seconds": int(allowance) + 5}
-        self.pid = starter.start(end, settings)
-        end.close()
-        self._channel = Channel(mine)
+        self.pid = starter.start(ends, settings)
+        for end in ends:
+            end.close()
+        self._channel = Listening(*mine)
         self._process = psutil.Process(self.pid)
         self.ready = starter.begin(self._channel, settings)
         self._looked = self._started = time.monotonic()

@@ -173,3 +173,98 @@ def test_a_message_larger_than_the_buffers_comes_through(ends):
     sender.start()
     assert channel.receive(30)["y"].sum() == 1 << 20
     sender.join()
+
+
+# The two sockets of a student's process: bells on one of them, messages on the other.
+
+
+@pytest.fixture
+def pair():
+    """Who listens and who tells, and the other ends of the second one's sockets."""
+    (bell, rung), (line, said) = (socket.socketpair() for _ in range(2))
+    listening, telling = wire.Listening(bell, line), wire.Telling(rung, said)
+    yield listening, telling, rung, said
+    listening.close()
+    rung.close()
+    said.close()
+
+
+def test_what_is_posted_wakes_nobody_and_comes_in_order(pair):
+    listening, telling, *_ = pair
+    heard = []
+    listener = threading.Thread(target=lambda: heard.extend(
+        listening.receive(30)["n"] for _ in range(4)))
+    listener.start()
+    for n in range(3):
+        telling.post(wire.encode({"n": n}))
+    listener.join(0.2)
+    assert heard == []  # it waits for the bell
+    telling.send({"n": 3})
+    listener.join(30)
+    assert heard == [0, 1, 2, 3]
+
+
+def test_what_was_posted_before_the_end_is_heard(pair):
+    listening, telling, rung, said = pair
+    for n in range(2):
+        telling.post(wire.encode({"n": n}))
+    rung.close()
+    said.close()
+    assert [listening.receive(5)["n"] for _ in range(2)] == [0, 1]
+    with pytest.raises(Closed):
+        listening.receive(5)
+
+
+@pytest.mark.parametrize("closed", ["bell", "line"])
+def test_one_closed_socket_is_the_end(closed, pair):
+    listening, telling, rung, said = pair
+    telling.post(wire.encode({"n": 0}))
+    (rung if closed == "bell" else said).close()
+    assert listening.receive(5) == {"n": 0}
+    if closed == "line":
+        rung.send(b"!")
+    with pytest.raises(Closed):
+        listening.receive(5)
+    with pytest.raises(Closed):
+        telling.send({"n": 1})
+
+
+def test_bells_without_messages_do_not_hold_up_the_clock(pair):
+    listening, telling, rung, _ = pair
+    rung.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            rung.send(b"!" * 4096)
+    with pytest.raises(Late):
+        listening.receive(0.05)
+    telling.send({"n": 1})  # and a bell too many is none too few
+    assert listening.receive(5) == {"n": 1}
+
+
+@pytest.mark.parametrize("posted", [True, False])
+def test_more_than_the_line_holds_comes_through(posted, pair):
+    listening, telling, *_ = pair
+    large = wire.encode({"y": np.ones(1 << 19)})
+
+    def tell():
+        for _ in range(5):
+            (telling.post if posted else telling.send_bytes)(large)
+        telling.send({"end": True})
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    for _ in range(5):
+        assert listening.receive(30)["y"].size == 1 << 19
+    assert listening.receive(30) == {"end": True}
+    teller.join(30)
+
+
+def test_half_a_message_can_be_waited_for_again(pair):
+    listening, telling, _, said = pair
+    whole = wire.encode({"y": np.arange(1000.0)})
+    said.send(whole[:500])
+    telling._ring()
+    with pytest.raises(Late):
+        listening.receive(0.01)
+    said.send(whole[500:])  # without a bell: it is the message that is waited for
+    assert listening.receive(5)["y"][-1] == 999

@@ -40,17 +40,23 @@ class Zygote:
         folder.mkdir()
         settings = {"folder": str(folder), "memory": 512 << 20, "seconds": 60,
                     "file_bytes": 1 << 20, **settings}
-        ours, theirs = socket.socketpair()
+        ours, theirs = _pairs()
         control = self.controls[seat]
-        socket.send_fds(control.socket, [wire.encode({"fork": settings})], [theirs.fileno()])
+        socket.send_fds(control.socket, [wire.encode({"fork": settings})],
+                        [each.fileno() for each in theirs])
         reply = control.receive(WAIT)
-        theirs.close()
-        return Child(wire.Channel(ours), folder, control, reply["pid"])
+        for each in theirs:
+            each.close()
+        return Child(wire.Listening(*ours), folder, control, reply["pid"])
 
     def close(self):
         for control in self.controls:
             control.close()
         self.process.wait(WAIT)
+
+
+def _pairs():
+    return zip(*(socket.socketpair() for _ in range(2)), strict=True)
 
 
 @dataclass
@@ -98,13 +104,14 @@ class Child:
 
 def once(scratch):
     """A process that is the one child itself; with its process and its first reply."""
-    ours, theirs = socket.socketpair()
-    number = theirs.fileno()
-    process = subprocess.Popen(starting.command(scratch, [number], once=True), cwd=scratch,
-                               env=starting.environment(), pass_fds=[number],
+    ours, theirs = _pairs()
+    numbers = [each.fileno() for each in theirs]
+    process = subprocess.Popen(starting.command(scratch, numbers, once=True), cwd=scratch,
+                               env=starting.environment(), pass_fds=numbers,
                                stdin=subprocess.DEVNULL)
-    theirs.close()
-    channel = wire.Channel(ours)
+    for each in theirs:
+        each.close()
+    channel = wire.Listening(*ours)
     folder = scratch / "child"
     folder.mkdir()
     channel.send({"start": {"folder": str(folder), "memory": 512 << 20, "seconds": 60,

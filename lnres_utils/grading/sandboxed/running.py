@@ -27,7 +27,7 @@ from lnres_utils.drives import boxes
 from lnres_utils.grading.sandboxed import cells, forbidding, lockdown, wire
 
 NOTHING = object()  # what a name that is not bound means
-CHANNEL = 3  # the only descriptor besides the standard ones, which lead nowhere
+CHANNEL = 3  # the first of the descriptors besides the standard ones, which lead nowhere
 
 
 @dataclass
@@ -60,23 +60,23 @@ class Student:
     shell: cells.Shell
     drives: dict  # modules by name, as they were imported: a cell may change sys.modules
     protections: lockdown.Protections = lockdown.Protections()
-    channel: wire.Channel = None
+    channel: wire.Telling = None
     stale: dict = field(default_factory=dict)  # what an exercise's name means without its answer
     asked: Asked = None
 
-    def live(self, channel, settings, parent):
+    def live(self, sockets, settings, parent):
         """Serve until the other side says that it is over; never returns.
 
         Parameters
         ----------
-        channel : connected socket
+        sockets : the two that ``wire.Telling`` has
         settings : dict, what the child may use: ``folder``, ``memory``, ``seconds``,
             ``file_bytes``; and ``forbid``, all names that any of its exercises forbids
         parent : int, id of the process with which this one shall end
         """
         status = 1
         try:
-            self.channel = wire.Channel(settle(channel, settings["folder"]))
+            self.channel = wire.Telling(*settle(sockets, settings["folder"]))
             forbidding.install(settings.get("forbid", ()))
             lockdown.restrict(self.protections, settings, parent)
             _serve(self)
@@ -87,27 +87,31 @@ class Student:
 
 def probe(channel, look, folder):
     """Tell over the channel what ``look()`` gives in a process like a child."""
-    channel = wire.Channel(settle(channel, folder))
+    channel = wire.Channel(*settle([channel], folder))
     channel.send({"found": look()})
 
 
-def settle(channel, folder):
-    """Make this process one of its own, at home in a folder; gives the channel, which has moved."""
+def settle(sockets, folder):
+    """Make this process one of its own, at home in a folder; gives the sockets, now moved."""
     os.chdir(folder)
     for name in ("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR"):
         os.environ[name] = folder
     tempfile.tempdir = folder
     if os.name != "posix":
-        return channel
+        return sockets
     if os.getsid(0) != os.getpid():
         os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
-    kept = os.dup(channel.detach())
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    os.dup2(kept, CHANNEL)
-    os.closerange(CHANNEL + 1, os.sysconf("SC_OPEN_MAX"))
-    return socket.socket(fileno=CHANNEL)
+    kept = [os.dup(each.detach()) for each in sockets]
+    first = max(*kept, CHANNEL + len(kept)) + 1  # above all that is open or wanted
+    for place, number in enumerate(kept):
+        os.dup2(number, first + place)
+    for place in range(len(kept)):
+        os.dup2(first + place, CHANNEL + place)
+    os.closerange(CHANNEL + len(kept), os.sysconf("SC_OPEN_MAX"))
+    return [socket.socket(fileno=CHANNEL + place) for place in range(len(kept))]
 
 
 def _serve(student):
@@ -131,7 +135,8 @@ def _run_cell(student, message):
     before, limit = names.get(exercise, NOTHING), message.get("statements")
     with forbidding.forbidden(message.get("forbid", ())):
         problem = cells.run(student.shell, message["source"], message["number"], limit,
-                            lambda statement: student.channel.send({"at": statement}))
+                            lambda statement: student.channel.post(
+                                wire.encode({"at": statement})))
     student.stale.pop(exercise, None)
     if exercise and (problem or limit is not None):
         student.stale[exercise] = before
@@ -172,17 +177,15 @@ def _seed(seed):
 
 
 def _run_cases(student, message):
-    """Call the answer on each case. A result goes out together with what is begun next."""
-    first, cases = message.get("first", 0), message["cases"]
-    frame = b""
+    """Call the answer on each case; each is told before it begins."""
+    first, cases, channel = message.get("first", 0), message["cases"], student.channel
     for number, case in enumerate(cases, first):
-        student.channel.send_bytes(frame + wire.encode({"case": number}))
-        inputs = {name: _restored(student.channel, value)
-                  for name, value in case["inputs"].items()}
+        channel.post(wire.encode({"case": number}))
+        inputs = {name: _restored(channel, value) for name, value in case["inputs"].items()}
         with forbidding.forbidden(student.asked.forbid):
             run = _run(student.asked, Case("", inputs, only=tuple(case.get("only", ()))))
         frame = _frame(student.asked, run)
-    student.channel.send_bytes(frame)
+        (channel.post if number + 1 < first + len(cases) else channel.send_bytes)(frame)
 
 
 def _run(asked, case):

@@ -30,7 +30,7 @@ def command(scratch, descriptors, without=(), once=False, judges=()):
     ----------
     scratch : path of the folder below which the folders of all children lie
     descriptors : numbers of open sockets, which it must inherit: the control sockets, or with
-        ``once`` the child's end of the one channel
+        ``once`` the child's ends of its two
     without : protections to leave out: "landlock", "seccomp", "limits"
     once : whether it is to become the one child itself, where nothing can fork
     judges : numbers of open sockets of those who grade, whose processes begin as a copy of it too,

@@ -4,8 +4,10 @@ A frame is two lengths of four bytes, a JSON text, and the bytes of the arrays t
 reads checks every size before it allocates anything.
 """
 
+import contextlib
 import json
 import math
+import select
 import struct
 import time
 
@@ -15,6 +17,7 @@ LENGTHS = struct.Struct("!II")
 MOST_TEXT = 1 << 20  # bytes of JSON in a frame
 MOST_BYTES = 8 << 20  # bytes of arrays in a frame
 MOST_AXES = 8
+PART = 1 << 16  # bytes that are read at once
 # Floats, whole numbers, truth values, in either order of bytes: nothing that holds an object.
 FORMS = frozenset(("|b1", "|i1", "|u1", *(order + form for order in "<>" for form in (
     "f2", "f4", "f8", "i2", "i4", "i8", "u2", "u4", "u8"))))
@@ -143,8 +146,7 @@ class Channel:
         """Read until there are ``count`` bytes."""
         while len(self._unread) < count:
             try:
-                self.socket.settimeout(end and max(1e-6, end - time.monotonic()))
-                part = self.socket.recv(1 << 16)
+                part = self._part(end)
             except TimeoutError:
                 raise Late from None
             except OSError as error:
@@ -153,5 +155,86 @@ class Channel:
                 raise Closed("the other side closed the channel")
             self._unread += part
 
+    def _part(self, end):
+        self.socket.settimeout(end and max(1e-6, end - time.monotonic()))
+        return self.socket.recv(PART)
+
     def close(self):
         self.socket.close()
+
+
+class Telling(Channel):
+    """The end of a student's process: what it says goes into a line of its own.
+
+    Whoever listens waits for a bell and not at the line, so that many messages wake it once; to be
+    woken for each would take longer than most answers do.
+
+    Parameters
+    ----------
+    socket : connected; requests come over it, and bells go
+    line : connected; messages go over it
+    """
+
+    def __init__(self, socket, line):
+        super().__init__(socket)
+        self._line = line
+        line.setblocking(False)
+
+    def send_bytes(self, frame, wait=None):
+        self.post(frame)
+        self._ring()
+
+    def post(self, frame):
+        """Send what ``encode`` gave, to be read no later than the next message that is sent."""
+        left = memoryview(frame)
+        try:
+            while left:
+                try:
+                    left = left[self._line.send(left):]
+                except BlockingIOError:  # the line is full; who listens has to know that
+                    self._ring()
+                    select.select([], [self._line], [])
+        except OSError as error:
+            raise Closed(str(error)) from None
+
+    def _ring(self):
+        try:
+            self.socket.setblocking(False)
+            self.socket.send(b"!")
+        except BlockingIOError:
+            pass  # there are bells enough
+        except OSError as error:
+            raise Closed(str(error)) from None
+
+
+class Listening(Channel):
+    """The other end of ``Telling``, which can also read what was said before a process ended."""
+
+    def __init__(self, socket, line):
+        super().__init__(socket)
+        self._line = line
+        line.setblocking(False)
+
+    def _part(self, end):
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                return self._line.recv(PART)
+            if self._unread:  # the rest of a message is on its way
+                _await(self._line, end)
+                continue
+            _await(self.socket, end)
+            if not self.socket.recv(PART):  # no bell: the process has gone
+                with contextlib.suppress(BlockingIOError):
+                    return self._line.recv(PART)
+                return b""
+
+    def close(self):
+        super().close()
+        self._line.close()
+
+
+def _await(socket, end):
+    """Wait until there is something to read; raises ``TimeoutError`` at ``end``."""
+    left = None if end is None else max(0.0, end - time.monotonic())
+    if not select.select([socket], [], [], left)[0]:
+        raise TimeoutError

@@ -5,7 +5,7 @@ reference, a case or an exercise: of this package it has the drives, the part of
 calls an answer, and this folder. All that an answer needs is imported once, here.
 
     python zygote.py --scratch DIR [--without NAME]... DESCRIPTOR...    forks on request
-    python zygote.py --scratch DIR --once DESCRIPTOR                    is the one child itself
+    python zygote.py --scratch DIR --once DESCRIPTOR DESCRIPTOR         is the one child itself
 
 With ``--judge DESCRIPTOR`` it forks once before all that, when it has nothing but torch: the copy
 goes the other way and becomes the processes that judge (``working``), so that torch is loaded once
@@ -53,10 +53,10 @@ def main():
     if options.once:
         from lnres_utils.grading.sandboxed import wire
 
-        channel = wire.Channel(sockets[0])
+        channel = wire.Telling(*sockets)
         settings = channel.receive()["start"]
         channel.send(ready)
-        student.live(sockets[0], settings, parent)
+        student.live(sockets, settings, parent)
     else:
         _serve(student, sockets, ready)
     if other:
@@ -247,7 +247,7 @@ def _serve_one(student, control):
     pids = set()
     with contextlib.suppress(OSError):  # it has gone
         while True:
-            frame, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+            frame, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
             if not frame:
                 break
             reply = _answer(student, wire.unpack(frame), descriptors, pids)
@@ -260,16 +260,17 @@ def _serve_one(student, control):
 def _answer(student, request, descriptors, pids):
     match request:
         case {"fork": settings}:
-            return {"pid": _fork(student, settings, descriptors[0], pids)}
+            return {"pid": _fork(student, settings, descriptors, pids)}
         case {"kill": pid} if pid in pids:
             return _end(pid, pids)
     return {"error": f"not a request that can be answered: {str(request)[:100]}"}
 
 
-def _fork(student, settings, descriptor, pids):
-    parent, channel = os.getpid(), socket.socket(fileno=descriptor)
-    pid = _forked(lambda: student.live(channel, settings, parent))
-    channel.close()
+def _fork(student, settings, descriptors, pids):
+    parent, sockets = os.getpid(), [socket.socket(fileno=number) for number in descriptors]
+    pid = _forked(lambda: student.live(sockets, settings, parent))
+    for each in sockets:
+        each.close()
     pids.add(pid)
     return pid
 
