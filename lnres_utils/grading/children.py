@@ -204,7 +204,7 @@ class Child:
 
     def __init__(self, starter, limits, allowance, scratch, forbid=()):
         self.limits, self.allowance = limits, allowance
-        self.gone = False
+        self.gone, self._stopped = False, None
         self._starter = starter
         try:
             self.folder = tempfile.mkdtemp(dir=scratch)
@@ -243,14 +243,18 @@ class Child:
             self._end("deaf")
 
     def receive(self):
-        """Its next message; raises ``Stopped`` if there will be none, and the process has ended."""
+        """Its next message; raises ``Stopped`` if there will be none, and the process has ended.
+
+        What it said before it was stopped comes first: it tells where it was.
+        """
         while True:
-            if time.monotonic() - self._looked > LOOK:
+            if self._stopped is None and time.monotonic() - self._looked > LOOK:
                 self._look()
             try:
-                return self._channel.receive(LOOK)
+                return self._channel.receive(0 if self._stopped else LOOK)
             except Late:
-                continue
+                if self._stopped:
+                    raise self._stopped from None
             except Closed:
                 self._end("closed")
             except Malformed:
@@ -261,30 +265,40 @@ class Child:
         self._end("flooded")
 
     def _look(self):
-        """End it if it uses more than it may."""
+        """Stop it if it uses more than it may."""
         self._looked = time.monotonic()
         seconds = _seconds(self._process)
         if seconds - self._used > self.limits.seconds:
-            self._end("slow")
+            self._stop("slow")
+            return
         most = self.allowance * self.limits.patience  # by the clock
         if seconds - self._at_start > self.allowance or self._looked - self._started > most:
-            self._end("spent")
+            self._stop("spent")
+            return
         waited = (self._looked - self._since) / (self.limits.patience * self.limits.seconds)
         idle = seconds - self._used < IDLE * self.limits.seconds
         if waited > (1 if idle else BUSY):  # where others take the processor, it may be busy
-            self._end("waiting")
-        self.look_into_folder()
+            self._stop("waiting")
+        elif folders.is_full(self.folder):
+            self._stop("full")
 
     def look_into_folder(self):
         """End it if it wrote too much; at the end of a step, so that no later one is blamed."""
-        if folders.is_full(self.folder):
+        if self._stopped or folders.is_full(self.folder):
             self._end("full")
 
     def _end(self, why):
-        ended_by = self.close() & 0x7F  # the signal, 0 for an exit
+        self._stop(why)
+        raise self._stopped from None
+
+    def _stop(self, why):
+        """Kill it, but for what it has said; the first reason counts."""
+        if self._stopped:
+            return
+        ended_by = self._kill() & 0x7F  # the signal, 0 for an exit
         if why == "closed" and ended_by == OUT_OF_TIME:
             why = "slow"
-        raise Stopped(self._sentence(why)) from None
+        self._stopped = Stopped(self._sentence(why))
 
     def _sentence(self, why):
         seconds = f"{self.limits.seconds:g} s"
@@ -301,14 +315,16 @@ class Child:
                     f"{folders.MOST_FILES:,} files, and was stopped.",
         }[why]
 
-    def close(self):
-        """End the process if it lives; gives its wait status. ``seconds`` is what it used."""
-        if self.gone:
-            return 0
-        self.gone = True
-        self._channel.close()
+    def _kill(self):
+        """End the process; gives its wait status. ``seconds`` is what it used."""
         status, seconds = self._starter.stop(self.pid)
-        self.seconds = max(seconds - self._at_start, 0.0)
+        self.gone, self.seconds = True, max(seconds - self._at_start, 0.0)
         with contextlib.suppress(OSError):
             folders.remove(self.folder)
         return status
+
+    def close(self):
+        """End the process if it lives, and all that is left of it."""
+        if not self.gone:
+            self._kill()
+        self._channel.close()
