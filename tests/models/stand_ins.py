@@ -10,7 +10,7 @@ import os
 import sys
 import types
 
-from torch.library import Library
+from torch import library
 
 # No layer here is loaded from a file. Read when the libraries are imported: nothing may ask a host.
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
@@ -37,7 +37,7 @@ def _define_torchvision_operators():
 
 
 # Kept, as an operator goes with its library.
-_OPERATORS = Library("torchvision", "FRAGMENT")
+_OPERATORS = library.Library("torchvision", "FRAGMENT")
 
 
 class _Anything(types.ModuleType):
